@@ -1,0 +1,22 @@
+/** Every check of this repository, in one command: types, lint, format, unused code, tests. Stops at the first that fails. */
+import { spawnSync } from "node:child_process";
+
+const bun = process.execPath;
+const steps: [name: string, args: string[]][] = [
+  ["types", ["x", "--bun", "tsc", "--noEmit"]],
+  ["lint", ["x", "--bun", "oxlint", "--type-aware"]],
+  ["format", ["x", "--bun", "oxfmt", "--check"]],
+  ["unused", ["x", "--bun", "knip"]],
+  ["tests", ["test", ...process.argv.slice(2)]],
+];
+
+for (const [name, args] of steps) {
+  const started = performance.now();
+  const { status } = spawnSync(bun, args, { stdio: "inherit" });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (status !== 0) {
+    process.stderr.write(`check: ${name} failed after ${seconds} s\n`);
+    process.exit(1);
+  }
+  process.stderr.write(`check: ${name} ok in ${seconds} s\n`);
+}
