@@ -1,7 +1,6 @@
 /** What extraction reads out of text. Pure data: no ids, owners or times, which the engine adds. */
 
-/** The ten languages that have a language file. */
-export type Lang = "en" | "de" | "fr" | "es" | "pt" | "it" | "nl" | "fi" | "zh" | "ja";
+import type { Lang } from "../text/language.ts";
 
 /** Who wrote the text that a statement stands in. */
 export type Role = "user" | "assistant";
