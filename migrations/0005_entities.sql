@@ -1,0 +1,23 @@
+-- Named things and the labelled, directed links between them.
+CREATE TABLE entities (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  owner_id INTEGER NOT NULL REFERENCES owners (id),
+  name TEXT NOT NULL,
+  type TEXT NOT NULL,
+  notes TEXT,
+  metadata TEXT NOT NULL DEFAULT '{}',
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (owner_id, name, type)
+) STRICT;
+CREATE INDEX entities_type ON entities (owner_id, type, id);
+
+CREATE TABLE relationships (
+  from_id INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE,
+  to_id INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE,
+  label TEXT NOT NULL,
+  metadata TEXT NOT NULL DEFAULT '{}',
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (from_id, to_id, label)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX relationships_to ON relationships (to_id);

@@ -1,0 +1,28 @@
+/** Opens the one SQLite file. Every connection of every process goes through here, so the pragmas are the same everywhere. */
+import { Database } from "bun:sqlite";
+
+/** How long a connection waits for another's write transaction, in milliseconds. Transactions here are short. */
+const BUSY_MS = 5000;
+
+/**
+ * Opens `path` (created when missing unless `readonly`). WAL so that readers never wait for the writer;
+ * `secure_delete` because a deleted memory must not be found in the file.
+ */
+export function openDatabase(path: string, options: { readonly?: boolean } = {}): Database {
+  const db = options.readonly
+    ? new Database(path, { strict: true, readonly: true })
+    : new Database(path, { strict: true, readwrite: true, create: true });
+  db.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
+  if (!options.readonly) db.run("PRAGMA journal_mode = WAL");
+  db.run("PRAGMA synchronous = NORMAL");
+  db.run("PRAGMA foreign_keys = ON");
+  db.run("PRAGMA secure_delete = ON");
+  db.run("PRAGMA cache_size = -16000");
+  db.run("PRAGMA temp_store = MEMORY");
+  return db;
+}
+
+/** Runs `work` in one immediate transaction. `work` must be synchronous: an async function would commit at its first await. */
+export function transact<T>(db: Database, work: () => T): T {
+  return db.inTransaction ? work() : db.transaction(work).immediate();
+}

@@ -1,0 +1,23 @@
+/** Owners by name and number. Rows carry the number; every face speaks the name. */
+import type { Database } from "bun:sqlite";
+
+/** Owner of the pool that keys with `sharedPool` may read and only management writes. */
+export const SHARED_OWNER = "shared";
+
+/** The number of a known owner, or null. */
+export function ownerId(db: Database, name: string): number | null {
+  return db.query<{ id: number }, [string]>("SELECT id FROM owners WHERE name = ?").get(name)?.id ?? null;
+}
+
+/** The number of an owner, made when it is new. */
+export function ensureOwner(db: Database, name: string): number {
+  const known = ownerId(db, name);
+  if (known !== null) return known;
+  db.query("INSERT INTO owners (name) VALUES (?) ON CONFLICT DO NOTHING").run(name);
+  return ownerId(db, name)!;
+}
+
+/** The name of an owner's number, or null. */
+export function ownerName(db: Database, id: number): string | null {
+  return db.query<{ name: string }, [number]>("SELECT name FROM owners WHERE id = ?").get(id)?.name ?? null;
+}

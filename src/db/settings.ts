@@ -1,0 +1,81 @@
+/** Stored settings: the memory settings by their API names, and configuration values set with `config set`. */
+import type { Database } from "bun:sqlite";
+import { AppError } from "../error.ts";
+import { defaultSettings, memorySettings, settingsProblems } from "../memory/settings.ts";
+import type { MemorySettings, MemorySettingsPatch } from "../memory/settings.ts";
+import { transact } from "./open.ts";
+
+const CONFIG = "config:";
+const MEMORY = "memory:";
+
+/** All values whose name starts with `prefix`, parsed, without the prefix. */
+function readPrefix(db: Database, prefix: string): Record<string, unknown> {
+  const rows = db
+    .query<{ name: string; value: string }, [string, string]>(
+      "SELECT name, value FROM settings WHERE name >= ? AND name < ?",
+    )
+    .all(prefix, `${prefix}\u{10ffff}`);
+  return Object.fromEntries(
+    rows.map((row) => [row.name.slice(prefix.length), JSON.parse(row.value) as unknown]),
+  );
+}
+
+export function writeSetting(db: Database, name: string, value: unknown): void {
+  db.query(
+    "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+  ).run(name, JSON.stringify(value));
+}
+
+/** The memory settings in force. A stored value that this version does not know is left alone and ignored. */
+export function readMemorySettings(db: Database): MemorySettings {
+  const stored = readPrefix(db, MEMORY);
+  const settings: Record<string, unknown> = { ...defaultSettings };
+  for (const [name, field] of Object.entries(memorySettings.shape)) {
+    if (!(name in stored)) continue;
+    const parsed = field.safeParse(stored[name]);
+    if (parsed.success) settings[name] = parsed.data;
+  }
+  return settings as MemorySettings;
+}
+
+/** Stores any subset; 400 with every problem named when the whole would not be valid. Returns the whole. */
+export function writeMemorySettings(db: Database, patch: MemorySettingsPatch): MemorySettings {
+  return transact(db, () => {
+    const given = Object.entries(patch).filter(([, value]) => value !== undefined);
+    const next = { ...readMemorySettings(db), ...Object.fromEntries(given) } as MemorySettings;
+    const problems = settingsProblems(next);
+    if (problems.length > 0) {
+      const first = problems[0]!;
+      throw new AppError("invalid_request", `${first.field}: ${first.message}`, {
+        param: first.field,
+        details: problems,
+      });
+    }
+    for (const [name, value] of given) writeSetting(db, MEMORY + name, value);
+    return next;
+  });
+}
+
+/** Stores a first value: only where nothing was stored yet. */
+export function seedMemorySetting(db: Database, name: keyof MemorySettings, value: unknown): void {
+  db.query("INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING").run(
+    MEMORY + name,
+    JSON.stringify(value),
+  );
+}
+
+/** Configuration values that `config set` stored, as text. */
+export function readStoredConfig(db: Database): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(readPrefix(db, CONFIG)).map(([name, value]) => [name, String(value)]),
+  );
+}
+
+export function writeStoredConfig(db: Database, name: string, value: string): void {
+  writeSetting(db, CONFIG + name, value);
+}
+
+/** A group of settings of one part (for example `qdrant:`), validated by its owner. */
+export function readSettingGroup(db: Database, group: string): Record<string, unknown> {
+  return readPrefix(db, `${group}:`);
+}
