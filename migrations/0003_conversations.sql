@@ -9,6 +9,7 @@ CREATE TABLE sessions (
   updated_at INTEGER NOT NULL,
   UNIQUE (owner_id, external_id)
 ) STRICT;
+CREATE INDEX sessions_owner ON sessions (owner_id, id);
 CREATE INDEX sessions_newest ON sessions (owner_id, updated_at DESC);
 
 CREATE TABLE episodes (
@@ -24,7 +25,7 @@ CREATE TABLE episodes (
   recall INTEGER NOT NULL DEFAULT 1,
   -- Hash of the conversation up to its user turn: the same turn sent again replaces the episode.
   turn_hash BLOB,
-  -- The caller's own id of a bulk line, and the hash of (session, createdAt, texts) for lines without one.
+  -- The caller's own id of a bulk line, and the hash of (session, createdAt, texts) by which lines without one are known.
   import_id TEXT,
   content_hash BLOB,
   stored_at INTEGER NOT NULL,
@@ -33,7 +34,7 @@ CREATE TABLE episodes (
 CREATE INDEX episodes_session ON episodes (session_id, created_at, id);
 CREATE INDEX episodes_owner ON episodes (owner_id, created_at);
 CREATE UNIQUE INDEX episodes_import ON episodes (owner_id, import_id) WHERE import_id IS NOT NULL;
-CREATE UNIQUE INDEX episodes_content ON episodes (owner_id, content_hash) WHERE content_hash IS NOT NULL;
+CREATE INDEX episodes_content ON episodes (owner_id, content_hash) WHERE content_hash IS NOT NULL;
 CREATE INDEX episodes_turn ON episodes (session_id, turn_hash) WHERE turn_hash IS NOT NULL;
 
 -- Hashes of conversations as they stood, by which a request without a session id finds its session again.
@@ -54,7 +55,10 @@ CREATE TABLE summaries (
   first_episode_id INTEGER NOT NULL,
   last_episode_id INTEGER NOT NULL,
   token_count INTEGER NOT NULL,
+  -- 1: an episode that it covers is gone or not to be recalled, so it is never ranked or injected.
   stale INTEGER NOT NULL DEFAULT 0,
+  -- 1: made by the nightly run, which puts a newer one in its place.
+  automatic INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX summaries_session ON summaries (session_id, id);

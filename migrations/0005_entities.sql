@@ -12,6 +12,16 @@ CREATE TABLE entities (
 ) STRICT;
 CREATE INDEX entities_type ON entities (owner_id, type, id);
 
+-- Folded name and aliases, by which the same thing is found again.
+CREATE TABLE entity_names (
+  owner_id INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  folded TEXT NOT NULL,
+  entity_id INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE,
+  PRIMARY KEY (owner_id, type, folded, entity_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX entity_names_entity ON entity_names (entity_id);
+
 CREATE TABLE relationships (
   from_id INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE,
   to_id INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE,
