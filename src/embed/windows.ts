@@ -1,6 +1,9 @@
 /** Long texts as several vectors: an item is as near as its best window. */
 import type { Embedder } from "./types.ts";
 
+const MOST_WINDOWS = 8;
+const OVERLAP = 1 / 8;
+
 /** The vectors of one text, one a window (1–8). Its cosine to a query is the best of them. */
 export async function embedItem(
   embedder: Embedder,
@@ -26,4 +29,47 @@ export async function embedItems(
   const vectors = await embedder.embed(pieces, signal);
   let at = 0;
   return counts.map((count) => vectors.slice(at, (at += count)));
+}
+
+/**
+ * Cuts a text at word boundaries into windows of at most `size` units as `count` counts them, an eighth of a window
+ * shared with the one before. With `grow` windows become larger where eight would not reach the end; without, the rest
+ * is left out.
+ */
+export function cutWindows(
+  text: string,
+  size: number,
+  count: (piece: string) => number,
+  grow = false,
+): string[] {
+  if (text.length * 3 <= size || count(text) <= size) return [text];
+  const pieces = text.match(/\s*\S{1,32}|\s+$/gu) ?? [];
+  const sizes = pieces.map(count);
+  const window = grow ? Math.max(size, windowThatReaches(sizes)) : size;
+  const windows: string[] = [];
+  let from = 0;
+  while (from < pieces.length && windows.length < MOST_WINDOWS) {
+    let to = from;
+    let filled = 0;
+    while (to < pieces.length && (to === from || filled + sizes[to]! <= window)) filled += sizes[to++]!;
+    windows.push(pieces.slice(from, to).join("").trim());
+    if (to >= pieces.length) break;
+    let shared = 0;
+    let next = to;
+    while (next > from + 1 && shared + sizes[next - 1]! <= window * OVERLAP) shared += sizes[--next]!;
+    from = next;
+  }
+  return windows;
+}
+
+/** Eight windows of this size reach the end: each is short by at most one piece, and so is what it shares. */
+function windowThatReaches(sizes: readonly number[]): number {
+  let total = 0;
+  let largest = 0;
+  for (const size of sizes) {
+    total += size;
+    if (size > largest) largest = size;
+  }
+  const reach = 1 + (MOST_WINDOWS - 1) * (1 - OVERLAP);
+  return Math.ceil((total + MOST_WINDOWS * largest) / reach);
 }
