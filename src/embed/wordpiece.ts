@@ -127,7 +127,7 @@ function wordPieces(
   shape: BertShape,
   unknownId: number,
 ): number[] {
-  const chars = [...word];
+  const chars = Array.from(word);
   if (chars.length > shape.longestWord) return [unknownId];
   const ids: number[] = [];
   let start = 0;
