@@ -1,0 +1,30 @@
+/** zod schemas as JSON Schema 2020-12, which is what OpenAPI 3.1 and MCP take. */
+import { z } from "zod";
+
+export type JsonSchema = {
+  type?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  items?: JsonSchema;
+  additionalProperties?: boolean | JsonSchema;
+  $ref?: string;
+  $defs?: Record<string, JsonSchema>;
+  [keyword: string]: unknown;
+};
+
+/** Named schemas (`.meta({ id })`) stand under `$defs`. `output` is the side of an answer: defaults are always there. */
+export function jsonSchema(schema: z.ZodType, io: "input" | "output" = "input"): JsonSchema {
+  const { $schema: _, ...made } = z.toJSONSchema(schema, {
+    io,
+    override: ({ jsonSchema: node }) => {
+      // A format says it in one word, and the bounds of a safe integer say nothing.
+      if (node.format) delete node.pattern;
+      if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
+      if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
+      if (node.propertyNames) delete node.propertyNames;
+    },
+  });
+  return made as JsonSchema;
+}

@@ -1,0 +1,213 @@
+import { describe, expect, test } from "bun:test";
+import { Hono } from "hono";
+import { z } from "zod";
+import { document } from "../src/api/document.ts";
+import { mount, type Caller } from "../src/api/mount.ts";
+import { created, operation, type Operation } from "../src/api/operation.ts";
+import { errorResponse } from "../src/respond.ts";
+import { listOf, text, time } from "../src/schemas/common.ts";
+
+const thing = z.strictObject({ id: z.int(), name: z.string(), at: time }).meta({ id: "Thing" });
+const at = "2026-01-31T12:00:00.000Z";
+
+const operations = [
+  operation({
+    method: "get",
+    path: "/api/things/{id}",
+    tag: "Things",
+    summary: "Get one thing",
+    access: "read:memory",
+    owner: "span",
+    params: z.strictObject({ id: z.coerce.number().int() }),
+    answer: z.strictObject({ thing, owner: z.string().nullable() }),
+    handle: ({ params, owner }) => ({ thing: { id: params.id, name: "n", at }, owner }),
+  }),
+  operation({
+    method: "get",
+    path: "/api/things/count",
+    tag: "Things",
+    summary: "List things",
+    access: "read:memory",
+    owner: "span",
+    query: z.strictObject({
+      limit: z.int().min(1).max(200).default(50),
+      pinned: z.boolean().optional(),
+      kinds: z.array(z.enum(["a", "b"])).optional(),
+    }),
+    answer: listOf(thing),
+    handle: ({ query }) => ({
+      data: [],
+      total: query.limit + (query.pinned ? 1000 : 0) + (query.kinds?.length ?? 0),
+    }),
+  }),
+  operation({
+    method: "post",
+    path: "/api/things",
+    tag: "Things",
+    summary: "Make a thing",
+    access: "write:memory",
+    owner: "one",
+    query: z.strictObject({ dry: z.boolean().default(false) }),
+    body: z.strictObject({
+      name: text({ max: 5 }),
+      size: z.int().max(9).default(1),
+      apiKeyId: z.string().optional(),
+    }),
+    answer: z.strictObject({ thing, owner: z.string().nullable() }),
+    statuses: [201],
+    handle: ({ body, owner }) => created({ thing: { id: body.size, name: body.name, at }, owner }),
+  }),
+  operation({
+    method: "post",
+    path: "/api/slow",
+    tag: "Things",
+    summary: "Run alone",
+    access: "management",
+    exclusive: "slow",
+    answer: { type: "text/plain", description: "one word" },
+    handle: ({ request }) => new Response(request.headers.get("x-hold") ? new ReadableStream() : "done"),
+  }),
+];
+
+function app(caller: Caller = { kind: "management" }, list: Operation[] = operations) {
+  const hono = new Hono();
+  hono.onError((thrown) => errorResponse(thrown));
+  mount(hono, list, {
+    access: { admit: () => Promise.resolve(caller), ownerExists: (name) => Promise.resolve(name === "k1") },
+    checkAnswers: true,
+  });
+  return hono;
+}
+
+async function errorOf(response: Response | Promise<Response>) {
+  const answer = await response;
+  const body = (await answer.json()) as {
+    error: { code: string; details: { field: string; message: string }[] };
+  };
+  return {
+    status: answer.status,
+    code: body.error.code,
+    fields: body.error.details.map((detail) => detail.field),
+  };
+}
+
+function post(path: string, body: string, type = "application/json") {
+  return new Request(`http://box${path}`, { method: "POST", body, headers: { "content-type": type } });
+}
+
+describe("an operation", () => {
+  test("reads query values as the types of its schema, and names each that is wrong", async () => {
+    const good = await app().request("/api/things/count?limit=7&pinned=true&kinds=a,b");
+    expect(await good.json()).toEqual({ data: [], total: 1009 });
+    const bad = await errorOf(app().request("/api/things/count?limit=7x&pinned=yes&kinds=a,c&no=1&no=2"));
+    expect(bad).toEqual({
+      status: 400,
+      code: "invalid_request",
+      fields: ["no", "limit", "pinned", "kinds[1]"],
+    });
+  });
+
+  test("reports the fields of query and body in one answer", async () => {
+    const sent = post("/api/things?dry=maybe&apiKeyId=k1", '{"size":10,"name":"","colour":1}');
+    expect((await errorOf(app().request(sent))).fields).toEqual(["dry", "name", "size", "colour"]);
+  });
+
+  test("counts characters, not UTF-16 units, and refuses NUL, halves of characters and blanks", async () => {
+    const name = (value: string) =>
+      app().request(post("/api/things?apiKeyId=k1", JSON.stringify({ name: value })));
+    expect((await name("🙂🙂🙂🙂🙂")).status).toBe(201);
+    for (const bad of ["🙂🙂🙂🙂🙂🙂", "a\0", "\ud83d", "   "])
+      expect((await errorOf(name(bad))).fields).toEqual(["name"]);
+  });
+
+  test("refuses what is no JSON by content type, size, depth and syntax", async () => {
+    const send = (body: string, type?: string) =>
+      errorOf(app().request(post("/api/things?apiKeyId=k1", body, type)));
+    expect(await send("{}", "text/plain")).toMatchObject({ status: 415, code: "unsupported_media_type" });
+    expect(await send("{")).toMatchObject({ status: 400, code: "invalid_json" });
+    expect(await send("[".repeat(100_000))).toMatchObject({ status: 400, code: "invalid_json" });
+    expect(await send(JSON.stringify({ name: "x".repeat(2 ** 20) }))).toMatchObject({ status: 413 });
+    expect(await send('"[[["')).toMatchObject({ status: 400, code: "invalid_request" });
+  });
+
+  test("answers 405 with Allow, a literal path before a placeholder", async () => {
+    const answer = await app().request("/api/things/count", { method: "DELETE" });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+    const options = await app().request("/api/things", { method: "OPTIONS" });
+    expect([options.status, options.headers.get("allow")]).toEqual([204, "POST, OPTIONS"]);
+  });
+
+  test("binds management to the owner it names, and asks for one where there must be one", async () => {
+    const send = (path: string, body: object) =>
+      app().request(post(path, JSON.stringify({ name: "n", ...body })));
+    expect(await (await send("/api/things", { apiKeyId: "k1" })).json()).toMatchObject({ owner: "k1" });
+    expect(await (await send("/api/things?apiKeyId=k1", {})).json()).toMatchObject({ owner: "k1" });
+    expect(await errorOf(send("/api/things", {}))).toMatchObject({ status: 400, fields: ["apiKeyId"] });
+    expect(await errorOf(send("/api/things", { apiKeyId: "k9" }))).toMatchObject({ status: 404 });
+    expect(await errorOf(send("/api/things?apiKeyId=k9", { apiKeyId: "k1" }))).toMatchObject({ status: 400 });
+    expect(await (await app().request("/api/things/1")).json()).toMatchObject({ owner: null });
+  });
+
+  test("binds an API key to its own owner", async () => {
+    const key: Caller = { kind: "key", keyId: "k2", owner: "k2:ann", sharedPool: false };
+    expect(await (await app(key).request("/api/things/1")).json()).toMatchObject({ owner: "k2:ann" });
+    expect(await errorOf(app(key).request("/api/things/1?apiKeyId=k1"))).toMatchObject({ status: 404 });
+    expect(await errorOf(app(key).request("/api/things/1?apiKeyId=k2"))).toMatchObject({ status: 404 });
+    const nobody: Caller = { ...key, owner: null };
+    expect(await errorOf(app(nobody).request("/api/things/1"))).toMatchObject({
+      status: 400,
+      code: "owner_required",
+    });
+  });
+
+  test("runs alone where it must, until its stream has ended or was left", async () => {
+    const hono = app();
+    const held = await hono.request("/api/slow", { method: "POST", headers: { "x-hold": "1" } });
+    expect(await errorOf(hono.request("/api/slow", { method: "POST" }))).toMatchObject({
+      status: 429,
+      code: "busy",
+    });
+    await held.body!.cancel();
+    expect(await (await hono.request("/api/slow", { method: "POST" })).text()).toBe("done");
+    expect((await hono.request("/api/slow", { method: "POST" })).status).toBe(200);
+  });
+
+  test("answers as its schema says, or the check fails", async () => {
+    const wrong = operation({
+      method: "get",
+      path: "/api/wrong",
+      tag: "Things",
+      summary: "Lie",
+      access: "public",
+      answer: z.strictObject({ n: z.int() }),
+      handle: () => ({ n: 1.5 }),
+    });
+    expect((await app(undefined, [wrong]).request("/api/wrong")).status).toBe(500);
+  });
+});
+
+test("the document holds every operation with its parameters, bodies and named schemas", () => {
+  const made = document(operations, "1.2.3");
+  expect(Object.keys(made.paths)).toEqual([
+    "/api/things/{id}",
+    "/api/things/count",
+    "/api/things",
+    "/api/slow",
+  ]);
+  const list = made.paths["/api/things/count"]!["get"]!;
+  expect(list.parameters.map(({ name, required }) => [name, required])).toEqual([
+    ["limit", false],
+    ["pinned", false],
+    ["kinds", false],
+    ["apiKeyId", false],
+    ["user", false],
+  ]);
+  const body = made.paths["/api/things"]!["post"]!.requestBody!;
+  expect(body.content["application/json"]!.schema).toMatchObject({
+    required: ["name"],
+    properties: { name: { type: "string", minLength: 1, maxLength: 5 }, size: { maximum: 9, default: 1 } },
+    additionalProperties: false,
+  });
+  expect(made.components.schemas["Thing"]).toMatchObject({ properties: { id: { type: "integer" } } });
+  expect(JSON.stringify(made)).not.toContain("$defs");
+});
