@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { createMetrics, renderMetrics } from "../src/metrics.ts";
+
+test("adds the series of all threads up, in the text format", () => {
+  const main = createMetrics();
+  const worker = createMetrics();
+  main.count("recollect_requests_total", { route: "/v1/chat/completions", status: 200 });
+  main.count("recollect_requests_total", { route: "/v1/chat/completions", status: 200 });
+  worker.count("recollect_requests_total", { route: "/v1/chat/completions", status: 200 }, 3);
+  worker.set("recollect_memories", 7, { status: "active" });
+  main.observe("recollect_retrieval_seconds", 0.004, { channel: "fts5" });
+  worker.observe("recollect_retrieval_seconds", 700, { channel: "fts5" });
+  const lines = renderMetrics([main.snapshot(), worker.snapshot()]).split("\n");
+  expect(lines).toContain('recollect_requests_total{route="/v1/chat/completions",status="200"} 5');
+  expect(lines).toContain("# TYPE recollect_memories gauge");
+  expect(lines).toContain('recollect_memories{status="active"} 7');
+  expect(lines).toContain('recollect_retrieval_seconds_bucket{channel="fts5",le="0.0025"} 0');
+  expect(lines).toContain('recollect_retrieval_seconds_bucket{channel="fts5",le="0.005"} 1');
+  expect(lines).toContain('recollect_retrieval_seconds_bucket{channel="fts5",le="300"} 1');
+  expect(lines).toContain('recollect_retrieval_seconds_bucket{channel="fts5",le="+Inf"} 2');
+  expect(lines).toContain('recollect_retrieval_seconds_sum{channel="fts5"} 700.004');
+});
+
+test("a label cannot break out of its quotes", () => {
+  const metrics = createMetrics();
+  metrics.count("recollect_extraction_total", { result: 'a"} 1\nx{y="\\' });
+  const text = renderMetrics([metrics.snapshot()]);
+  expect(text).toContain('recollect_extraction_total{result="a\\"} 1\\nx{y=\\"\\\\"} 1');
+});
