@@ -14,7 +14,6 @@ CREATE TABLE receipts (
   candidates TEXT NOT NULL DEFAULT '[]',
   -- The injected block; emptied when a memory in it is deleted for good.
   text TEXT,
-  query TEXT,
   redacted INTEGER NOT NULL DEFAULT 0,
   -- What the exchange taught: [{"id","action":"created|updated|archived|…"}].
   learned TEXT NOT NULL DEFAULT '[]',

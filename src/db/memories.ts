@@ -1,0 +1,219 @@
+/** Queries on memories and their versions. No policy: who may do what, and when, is decided in memory/. */
+import type { Database, SQLQueryBindings } from "bun:sqlite";
+import type { JsonObject, Memory, MemoryOrigin, MemoryStatus, MemoryType, MemoryVersion } from "../memory/types.ts";
+import { iso, isoOrNull } from "./time.ts";
+
+export type MemoryRow = {
+  seq: number;
+  id: string;
+  owner_id: number;
+  owner: string;
+  session_id: string | null;
+  type: MemoryType;
+  key: string | null;
+  content: string;
+  metadata: string;
+  origin: MemoryOrigin;
+  status: MemoryStatus;
+  superseded_by: string | null;
+  pinned: number;
+  standing: number;
+  by_hand: number;
+  episode_id: number | null;
+  version: number;
+  tokens: number;
+  created_at: number;
+  updated_at: number;
+  confirmed_at: number;
+  expires_at: number | null;
+  access_count: number;
+  last_accessed_at: number | null;
+};
+
+export const memoryColumns =
+  "m.seq, m.id, m.owner_id, o.name AS owner, m.session_id, m.type, m.key, m.content, m.metadata, m.origin, m.status," +
+  " m.superseded_by, m.pinned, m.standing, m.by_hand, m.episode_id, m.version, m.tokens, m.created_at, m.updated_at," +
+  " m.confirmed_at, m.expires_at, m.access_count, m.last_accessed_at";
+const from = "FROM memories m JOIN owners o ON o.id = m.owner_id";
+
+/** A row as every face shows it. */
+export function toMemory(row: MemoryRow): Memory {
+  return {
+    id: row.id,
+    apiKeyId: row.owner,
+    sessionId: row.session_id,
+    type: row.type,
+    key: row.key,
+    content: row.content,
+    metadata: JSON.parse(row.metadata) as JsonObject,
+    origin: row.origin,
+    status: row.status,
+    supersededBy: row.superseded_by,
+    pinned: row.pinned === 1,
+    episodeId: row.episode_id,
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
+    confirmedAt: iso(row.confirmed_at),
+    expiresAt: isoOrNull(row.expires_at),
+    accessCount: row.access_count,
+    lastAccessedAt: isoOrNull(row.last_accessed_at),
+    version: row.version,
+  };
+}
+
+/** A row of this owner (null: of any, for management). */
+export function memoryById(db: Database, owner: number | null, id: string): MemoryRow | null {
+  return owner === null
+    ? db.query<MemoryRow, [string]>(`SELECT ${memoryColumns} ${from} WHERE m.id = ?`).get(id)
+    : db
+        .query<MemoryRow, [string, number]>(`SELECT ${memoryColumns} ${from} WHERE m.id = ? AND m.owner_id = ?`)
+        .get(id, owner);
+}
+
+export function memoryBySeq(db: Database, owner: number, seq: number): MemoryRow | null {
+  return db
+    .query<MemoryRow, [number, number]>(`SELECT ${memoryColumns} ${from} WHERE m.seq = ? AND m.owner_id = ?`)
+    .get(seq, owner);
+}
+
+/** The active memory that holds a key. */
+export function activeByKey(db: Database, owner: number, key: string): MemoryRow | null {
+  return db
+    .query<MemoryRow, [number, string]>(
+      `SELECT ${memoryColumns} ${from} WHERE m.owner_id = ? AND m.key = ? AND m.status = 'active'`,
+    )
+    .get(owner, key);
+}
+
+export type NewMemory = {
+  id: string;
+  ownerId: number;
+  sessionId: string | null;
+  type: MemoryType;
+  key: string | null;
+  content: string;
+  metadata: JsonObject;
+  origin: MemoryOrigin;
+  status: MemoryStatus;
+  pinned: boolean;
+  standing: boolean;
+  byHand: boolean;
+  episodeId: number | null;
+  tokens: number;
+  createdAt: number;
+  updatedAt: number;
+  confirmedAt: number;
+  expiresAt: number | null;
+};
+
+/** Inserts one row and returns its seq. */
+export function insertMemory(db: Database, row: NewMemory): number {
+  const result = db
+    .query(
+      `INSERT INTO memories (id, owner_id, session_id, type, key, content, metadata, origin, status, pinned, standing,
+         by_hand, episode_id, tokens, created_at, updated_at, confirmed_at, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      row.id,
+      row.ownerId,
+      row.sessionId,
+      row.type,
+      row.key,
+      row.content,
+      JSON.stringify(row.metadata),
+      row.origin,
+      row.status,
+      Number(row.pinned),
+      Number(row.standing),
+      Number(row.byHand),
+      row.episodeId,
+      row.tokens,
+      row.createdAt,
+      row.updatedAt,
+      row.confirmedAt,
+      row.expiresAt,
+    );
+  return Number(result.lastInsertRowid);
+}
+
+const settable = [
+  "session_id",
+  "type",
+  "key",
+  "content",
+  "metadata",
+  "status",
+  "superseded_by",
+  "pinned",
+  "standing",
+  "by_hand",
+  "episode_id",
+  "version",
+  "tokens",
+  "origin",
+  "updated_at",
+  "confirmed_at",
+  "expires_at",
+] as const;
+export type MemoryChange = Partial<Pick<MemoryRow, (typeof settable)[number]>>;
+
+/** Sets only the columns given, so that index triggers fire for real changes alone. */
+export function changeMemory(db: Database, seq: number, change: MemoryChange): void {
+  const names = settable.filter((name) => change[name] !== undefined);
+  if (names.length === 0) return;
+  const values: SQLQueryBindings[] = names.map((name) => change[name] as SQLQueryBindings);
+  db.query(`UPDATE memories SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE seq = ?`).run(...values, seq);
+}
+
+/** Keeps the row as it is now as an earlier version; the caller then raises `version`. */
+export function keepVersion(db: Database, seq: number, cause: string, at: number): void {
+  db.query(
+    `INSERT INTO memory_versions (memory_seq, version, cause, at, since, type, key, content, metadata, session_id, expires_at, status)
+     SELECT seq, version, ?, ?, updated_at, type, key, content, metadata, session_id, expires_at, status FROM memories WHERE seq = ?`,
+  ).run(cause, at, seq);
+}
+
+export type VersionRow = {
+  version: number;
+  cause: string;
+  at: number;
+  since: number;
+  type: MemoryType;
+  key: string | null;
+  content: string;
+  metadata: string;
+  session_id: string | null;
+  expires_at: number | null;
+  status: MemoryStatus;
+};
+
+/** Earlier versions, oldest first. */
+export function versionsOf(db: Database, seq: number): VersionRow[] {
+  return db
+    .query<VersionRow, [number]>("SELECT * FROM memory_versions WHERE memory_seq = ? ORDER BY version")
+    .all(seq);
+}
+
+export function toVersion(row: VersionRow): MemoryVersion {
+  return {
+    version: row.version,
+    cause: row.cause,
+    at: iso(row.at),
+    type: row.type,
+    key: row.key,
+    content: row.content,
+    metadata: JSON.parse(row.metadata) as JsonObject,
+  };
+}
+
+/** Removes the row; versions go with it. Index rows go by trigger. */
+export function removeMemory(db: Database, seq: number): void {
+  db.query("DELETE FROM memories WHERE seq = ?").run(seq);
+}
+
+/** Counts one more use of each, now. Touches no indexed column. */
+export function countAccess(db: Database, seqs: readonly number[], at: number): void {
+  const update = db.query("UPDATE memories SET access_count = access_count + 1, last_accessed_at = ? WHERE seq = ?");
+  for (const seq of seqs) update.run(at, seq);
+}

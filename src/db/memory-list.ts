@@ -1,0 +1,108 @@
+/** Lists of memories: filters, paging, and statistics that come from counters wherever a filter allows it. */
+import type { Database, SQLQueryBindings } from "bun:sqlite";
+import type { MemoryOrigin, MemoryStatus, MemoryType } from "../memory/types.ts";
+import { fold } from "../text/fold.ts";
+import { memoryColumns } from "./memories.ts";
+import type { MemoryRow } from "./memories.ts";
+
+/** `ownerId` null means every owner (management). A person whose owner is not known yet has no rows: -1. */
+export type MemoryFilter = {
+  ownerId: number | null;
+  type?: MemoryType | undefined;
+  status?: MemoryStatus | undefined;
+  origin?: MemoryOrigin | undefined;
+  sessionId?: string | undefined;
+  /** Case-folded substring of content or key, taken literally. */
+  q?: string | undefined;
+  /** Created before this time (ms). */
+  olderThan?: number | undefined;
+  pinned?: boolean | undefined;
+};
+
+export type Page = {
+  limit: number;
+  offset: number;
+  sort: "createdAt" | "updatedAt" | "lastAccessedAt";
+  order: "asc" | "desc";
+};
+
+export type Counts = { total: number; tokens: number; byType: Record<MemoryType, number> };
+
+const column = { createdAt: "m.created_at", updatedAt: "m.updated_at", lastAccessedAt: "m.last_accessed_at" } as const;
+
+/** Makes `case_fold(text)` known to a connection; `q` needs it. */
+export function registerFold(db: Database): void {
+  db.function("case_fold", { deterministic: true }, (text) => (text === null ? null : fold(String(text))));
+}
+
+export function listMemories(db: Database, filter: MemoryFilter, page: Page): MemoryRow[] {
+  const { where, values } = conditions(filter);
+  const direction = page.order === "asc" ? "ASC" : "DESC";
+  return db
+    .query<MemoryRow, SQLQueryBindings[]>(
+      `SELECT ${memoryColumns} FROM memories m JOIN owners o ON o.id = m.owner_id WHERE ${where}
+       ORDER BY ${column[page.sort]} ${direction}, m.seq ${direction} LIMIT ? OFFSET ?`,
+    )
+    .all(...values, page.limit, page.offset);
+}
+
+/** At most `limit` rows after `seq`, in the order of seq: for walks over all matches that may change rows as they go. */
+export function memoriesAfter(db: Database, filter: MemoryFilter, seq: number, limit: number): MemoryRow[] {
+  const { where, values } = conditions(filter);
+  return db
+    .query<MemoryRow, SQLQueryBindings[]>(
+      `SELECT ${memoryColumns} FROM memories m JOIN owners o ON o.id = m.owner_id WHERE ${where} AND m.seq > ? ORDER BY m.seq LIMIT ?`,
+    )
+    .all(...values, seq, limit);
+}
+
+export function countMemories(db: Database, filter: MemoryFilter): Counts {
+  const counts: Counts = { total: 0, tokens: 0, byType: { factual: 0, episodic: 0, procedural: 0, semantic: 0 } };
+  for (const row of countRows(db, filter)) {
+    counts.total += row.n;
+    counts.tokens += row.tokens;
+    counts.byType[row.type] += row.n;
+  }
+  return counts;
+}
+
+type CountRow = { type: MemoryType; n: number; tokens: number };
+
+function countRows(db: Database, filter: MemoryFilter): CountRow[] {
+  const { sessionId, q, olderThan, pinned } = filter;
+  if (sessionId === undefined && !q && olderThan === undefined && pinned === undefined) {
+    const { where, values } = conditions(filter);
+    return db
+      .query<CountRow, SQLQueryBindings[]>(
+        `SELECT m.type, sum(m.n) AS n, sum(m.tokens) AS tokens FROM memory_counts m WHERE ${where} GROUP BY m.type`,
+      )
+      .all(...values);
+  }
+  const { where, values } = conditions(filter);
+  return db
+    .query<CountRow, SQLQueryBindings[]>(
+      `SELECT m.type, count(*) AS n, sum(m.tokens) AS tokens FROM memories m WHERE ${where} GROUP BY m.type`,
+    )
+    .all(...values);
+}
+
+function conditions(filter: MemoryFilter): { where: string; values: SQLQueryBindings[] } {
+  const parts: string[] = [];
+  const values: SQLQueryBindings[] = [];
+  const add = (part: string, ...bound: SQLQueryBindings[]) => {
+    parts.push(part);
+    values.push(...bound);
+  };
+  if (filter.ownerId !== null) add("m.owner_id = ?", filter.ownerId);
+  if (filter.status !== undefined) add("m.status = ?", filter.status);
+  if (filter.type !== undefined) add("m.type = ?", filter.type);
+  if (filter.origin !== undefined) add("m.origin = ?", filter.origin);
+  if (filter.sessionId !== undefined) add("m.session_id = ?", filter.sessionId);
+  if (filter.olderThan !== undefined) add("m.created_at < ?", filter.olderThan);
+  if (filter.pinned !== undefined) add("m.pinned = ?", Number(filter.pinned));
+  if (filter.q) {
+    const folded = fold(filter.q);
+    add("(instr(case_fold(m.content), ?) > 0 OR instr(case_fold(m.key), ?) > 0)", folded, folded);
+  }
+  return { where: parts.length > 0 ? parts.join(" AND ") : "1", values };
+}

@@ -1,0 +1,105 @@
+/** Deleting for good: the row, its history, every copy of its text, and the proof that nothing is left. */
+import type { Database } from "bun:sqlite";
+import type { MemoryRow } from "../db/memories.ts";
+import { bury } from "../db/tombstones.ts";
+import type { Store } from "./store.ts";
+
+export type QdrantProof = "confirmed" | "pending" | "off";
+
+/** Each number is what was found afterwards; all are 0 when the deletion is whole. */
+export type DeletionProof = {
+  row: number;
+  history: number;
+  fts: number;
+  vectors: number;
+  receipts: number;
+  blocks: number;
+  episodes: number;
+  qdrant: QdrantProof;
+};
+
+/** Counts index rows of a memory that is gone; the search module knows its own tables. */
+export type IndexProbe = (db: Database, seq: number) => { fts: number; vectors: number };
+
+/**
+ * Removes one memory for good, inside the caller's transaction. The exchange it came from is never recalled again, or is
+ * removed too with `source`. What is said anew after this moment may be learned again.
+ */
+export function deleteForGood(db: Database, store: Store, row: MemoryRow, options: { source: boolean; at: number }): void {
+  bury(db, row.owner_id, row.key, row.content, options.at);
+  for (const version of db
+    .query<{ key: string | null; content: string }, [number]>("SELECT key, content FROM memory_versions WHERE memory_seq = ?")
+    .all(row.seq)) {
+    bury(db, row.owner_id, version.key, version.content, options.at);
+  }
+  wipeReceipts(db, row);
+  db.query("DELETE FROM blocks WHERE owner_id = ? AND instr(memory_ids, ?) > 0").run(row.owner_id, row.id);
+  if (row.episode_id !== null) {
+    if (options.source) db.query("DELETE FROM episodes WHERE id = ?").run(row.episode_id);
+    else db.query("UPDATE episodes SET recall = 0 WHERE id = ?").run(row.episode_id);
+    db.query(
+      "UPDATE summaries SET stale = 1 WHERE owner_id = ? AND first_episode_id <= ? AND last_episode_id >= ?",
+    ).run(row.owner_id, row.episode_id, row.episode_id);
+    // The exchange's own text stands in receipts and blocks that recalled it.
+    wipeReceipts(db, { owner_id: row.owner_id, id: String(row.episode_id) }, "episode");
+    db.query("DELETE FROM blocks WHERE owner_id = ? AND instr(memory_ids, ?) > 0").run(
+      row.owner_id,
+      `"episode:${row.episode_id}"`,
+    );
+  }
+  store.purge(row);
+}
+
+type Candidate = { kind: string; id: string; text?: string };
+
+/** Takes a memory's text out of the receipts that hold a copy; ids, ranks and counts stay. */
+function wipeReceipts(db: Database, row: Pick<MemoryRow, "owner_id" | "id">, kind = "memory"): void {
+  const held = db
+    .query<{ id: string; candidates: string }, [string, string]>(
+      "SELECT r.id, r.candidates FROM receipt_uses u JOIN receipts r ON r.id = u.receipt_id WHERE u.kind = ? AND u.ref = ?",
+    )
+    .all(kind, row.id);
+  const update = db.query("UPDATE receipts SET text = NULL, candidates = ? WHERE id = ?");
+  for (const receipt of held) {
+    const candidates = (JSON.parse(receipt.candidates) as Candidate[]).map((candidate) => {
+      if (candidate.kind !== kind || candidate.id !== row.id) return candidate;
+      const { text: _, ...rest } = candidate;
+      return rest;
+    });
+    update.run(JSON.stringify(candidates), receipt.id);
+  }
+}
+
+/** Looks everywhere for what was deleted. `qdrant` is the outbox's word. */
+export function proveDeletion(
+  db: Database,
+  row: MemoryRow,
+  probe: IndexProbe,
+  source: boolean,
+  qdrant: QdrantProof,
+): DeletionProof {
+  const count = (sql: string, ...values: (string | number)[]) =>
+    db.query<{ n: number }, (string | number)[]>(`SELECT count(*) AS n FROM ${sql}`).get(...values)!.n;
+  const texts = db
+    .query<{ text: string | null; candidates: string }, [string]>(
+      "SELECT r.text, r.candidates FROM receipt_uses u JOIN receipts r ON r.id = u.receipt_id WHERE u.kind = 'memory' AND u.ref = ?",
+    )
+    .all(row.id)
+    .filter(
+      (receipt) =>
+        receipt.text !== null ||
+        (JSON.parse(receipt.candidates) as Candidate[]).some((c) => c.kind === "memory" && c.id === row.id && c.text !== undefined),
+    );
+  return {
+    row: count("memories WHERE id = ?", row.id),
+    history: count("memory_versions WHERE memory_seq = ?", row.seq),
+    ...probe(db, row.seq),
+    receipts: texts.length,
+    blocks: count("blocks WHERE owner_id = ? AND instr(memory_ids, ?) > 0", row.owner_id, row.id),
+    episodes:
+      row.episode_id === null
+        ? 0
+        : count(`episodes WHERE id = ?${source ? "" : " AND recall = 1"}`, row.episode_id),
+    qdrant,
+  };
+}
