@@ -39,6 +39,7 @@ CREATE TABLE blocks (
   session_id TEXT,
   text TEXT NOT NULL,
   tokens INTEGER NOT NULL,
+  -- JSON: uuids of memories, and "episode:<id>" for recalled exchanges.
   memory_ids TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   used_at INTEGER NOT NULL,

@@ -1,6 +1,13 @@
 /** Queries on memories and their versions. No policy: who may do what, and when, is decided in memory/. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import type { JsonObject, Memory, MemoryOrigin, MemoryStatus, MemoryType, MemoryVersion } from "../memory/types.ts";
+import type {
+  JsonObject,
+  Memory,
+  MemoryOrigin,
+  MemoryStatus,
+  MemoryType,
+  MemoryVersion,
+} from "../memory/types.ts";
 import { iso, isoOrNull } from "./time.ts";
 
 export type MemoryRow = {
@@ -66,7 +73,9 @@ export function memoryById(db: Database, owner: number | null, id: string): Memo
   return owner === null
     ? db.query<MemoryRow, [string]>(`SELECT ${memoryColumns} ${from} WHERE m.id = ?`).get(id)
     : db
-        .query<MemoryRow, [string, number]>(`SELECT ${memoryColumns} ${from} WHERE m.id = ? AND m.owner_id = ?`)
+        .query<MemoryRow, [string, number]>(
+          `SELECT ${memoryColumns} ${from} WHERE m.id = ? AND m.owner_id = ?`,
+        )
         .get(id, owner);
 }
 
@@ -163,7 +172,10 @@ export function changeMemory(db: Database, seq: number, change: MemoryChange): v
   const names = settable.filter((name) => change[name] !== undefined);
   if (names.length === 0) return;
   const values: SQLQueryBindings[] = names.map((name) => change[name] as SQLQueryBindings);
-  db.query(`UPDATE memories SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE seq = ?`).run(...values, seq);
+  db.query(`UPDATE memories SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE seq = ?`).run(
+    ...values,
+    seq,
+  );
 }
 
 /** Keeps the row as it is now as an earlier version; the caller then raises `version`. */
@@ -214,6 +226,8 @@ export function removeMemory(db: Database, seq: number): void {
 
 /** Counts one more use of each, now. Touches no indexed column. */
 export function countAccess(db: Database, seqs: readonly number[], at: number): void {
-  const update = db.query("UPDATE memories SET access_count = access_count + 1, last_accessed_at = ? WHERE seq = ?");
+  const update = db.query(
+    "UPDATE memories SET access_count = access_count + 1, last_accessed_at = ? WHERE seq = ?",
+  );
   for (const seq of seqs) update.run(at, seq);
 }

@@ -28,7 +28,11 @@ export type Page = {
 
 export type Counts = { total: number; tokens: number; byType: Record<MemoryType, number> };
 
-const column = { createdAt: "m.created_at", updatedAt: "m.updated_at", lastAccessedAt: "m.last_accessed_at" } as const;
+const column = {
+  createdAt: "m.created_at",
+  updatedAt: "m.updated_at",
+  lastAccessedAt: "m.last_accessed_at",
+} as const;
 
 /** Makes `case_fold(text)` known to a connection; `q` needs it. */
 export function registerFold(db: Database): void {
@@ -57,7 +61,11 @@ export function memoriesAfter(db: Database, filter: MemoryFilter, seq: number, l
 }
 
 export function countMemories(db: Database, filter: MemoryFilter): Counts {
-  const counts: Counts = { total: 0, tokens: 0, byType: { factual: 0, episodic: 0, procedural: 0, semantic: 0 } };
+  const counts: Counts = {
+    total: 0,
+    tokens: 0,
+    byType: { factual: 0, episodic: 0, procedural: 0, semantic: 0 },
+  };
   for (const row of countRows(db, filter)) {
     counts.total += row.n;
     counts.tokens += row.tokens;

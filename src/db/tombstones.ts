@@ -9,12 +9,22 @@ function hashes(ownerId: number, key: string | null, content: string): Uint8Arra
 }
 
 export function bury(db: Database, ownerId: number, key: string | null, content: string, at: number): void {
-  const insert = db.query("INSERT INTO tombstones (owner_id, hash, at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at");
+  const insert = db.query(
+    "INSERT INTO tombstones (owner_id, hash, at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
+  );
   for (const hash of hashes(ownerId, key, content)) insert.run(ownerId, hash, at);
 }
 
 /** True when a statement made at `saidAt` was deleted at that time or later. */
-export function isBuried(db: Database, ownerId: number, key: string | null, content: string, saidAt: number): boolean {
-  const find = db.query<{ at: number }, [number, Uint8Array]>("SELECT at FROM tombstones WHERE owner_id = ? AND hash = ?");
+export function isBuried(
+  db: Database,
+  ownerId: number,
+  key: string | null,
+  content: string,
+  saidAt: number,
+): boolean {
+  const find = db.query<{ at: number }, [number, Uint8Array]>(
+    "SELECT at FROM tombstones WHERE owner_id = ? AND hash = ?",
+  );
   return hashes(ownerId, key, content).some((hash) => (find.get(ownerId, hash)?.at ?? -1) >= saidAt);
 }

@@ -18,24 +18,33 @@ export type DeletionProof = {
   qdrant: QdrantProof;
 };
 
+/** What becomes of the exchange a deleted memory came from: never recalled again (`mute`), removed, or left alone. */
+export type EpisodeFate = "mute" | "delete" | "keep";
+
 /** Counts index rows of a memory that is gone; the search module knows its own tables. */
 export type IndexProbe = (db: Database, seq: number) => { fts: number; vectors: number };
 
 /**
- * Removes one memory for good, inside the caller's transaction. The exchange it came from is never recalled again, or is
- * removed too with `source`. What is said anew after this moment may be learned again.
+ * Removes one memory for good, inside the caller's transaction. The exchange it came from shares its fate as told. What is said anew after this moment may be learned again.
  */
-export function deleteForGood(db: Database, store: Store, row: MemoryRow, options: { source: boolean; at: number }): void {
+export function deleteForGood(
+  db: Database,
+  store: Store,
+  row: MemoryRow,
+  options: { episode: EpisodeFate; at: number },
+): void {
   bury(db, row.owner_id, row.key, row.content, options.at);
   for (const version of db
-    .query<{ key: string | null; content: string }, [number]>("SELECT key, content FROM memory_versions WHERE memory_seq = ?")
+    .query<{ key: string | null; content: string }, [number]>(
+      "SELECT key, content FROM memory_versions WHERE memory_seq = ?",
+    )
     .all(row.seq)) {
     bury(db, row.owner_id, version.key, version.content, options.at);
   }
   wipeReceipts(db, row);
   db.query("DELETE FROM blocks WHERE owner_id = ? AND instr(memory_ids, ?) > 0").run(row.owner_id, row.id);
-  if (row.episode_id !== null) {
-    if (options.source) db.query("DELETE FROM episodes WHERE id = ?").run(row.episode_id);
+  if (row.episode_id !== null && options.episode !== "keep") {
+    if (options.episode === "delete") db.query("DELETE FROM episodes WHERE id = ?").run(row.episode_id);
     else db.query("UPDATE episodes SET recall = 0 WHERE id = ?").run(row.episode_id);
     db.query(
       "UPDATE summaries SET stale = 1 WHERE owner_id = ? AND first_episode_id <= ? AND last_episode_id >= ?",
@@ -88,7 +97,9 @@ export function proveDeletion(
     .filter(
       (receipt) =>
         receipt.text !== null ||
-        (JSON.parse(receipt.candidates) as Candidate[]).some((c) => c.kind === "memory" && c.id === row.id && c.text !== undefined),
+        (JSON.parse(receipt.candidates) as Candidate[]).some(
+          (c) => c.kind === "memory" && c.id === row.id && c.text !== undefined,
+        ),
     );
   return {
     row: count("memories WHERE id = ?", row.id),

@@ -63,7 +63,9 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
   /** Changes a row, keeping what it was as a version. Only columns that differ are written. */
   function edit(row: MemoryRow, change: MemoryChange, cause: string): MemoryRow {
     const real = Object.fromEntries(
-      Object.entries(change).filter(([name, value]) => value !== undefined && row[name as keyof MemoryRow] !== value),
+      Object.entries(change).filter(
+        ([name, value]) => value !== undefined && row[name as keyof MemoryRow] !== value,
+      ),
     ) as MemoryChange;
     const at = now();
     if (Object.keys(real).length === 0) {
@@ -84,7 +86,9 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
   /** Inserts, or updates the active memory that holds the key: content replaced, metadata merged, id and createdAt kept. */
   function put(input: Put): Stored {
     const holder =
-      input.key !== null && (input.status ?? "active") === "active" ? activeByKey(db, input.ownerId, input.key) : null;
+      input.key !== null && (input.status ?? "active") === "active"
+        ? activeByKey(db, input.ownerId, input.key)
+        : null;
     if (holder) {
       const metadata = { ...(JSON.parse(holder.metadata) as JsonObject), ...input.metadata };
       const change: MemoryChange = {
@@ -126,14 +130,23 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
   }
 
   /** Moves a row between states. Activating one whose key another active memory holds is a conflict. */
-  function setStatus(row: MemoryRow, status: MemoryStatus, cause: string, supersededBy: string | null = null): MemoryRow {
+  function setStatus(
+    row: MemoryRow,
+    status: MemoryStatus,
+    cause: string,
+    supersededBy: string | null = null,
+  ): MemoryRow {
     if (status === "active" && row.status !== "active" && row.key !== null) {
       const holder = activeByKey(db, row.owner_id, row.key);
       if (holder && holder.seq !== row.seq) {
-        throw new AppError("conflict", `Another active memory holds the key ${row.key}. Archive that one, or edit it instead.`, {
-          param: "key",
-          details: [{ field: "key", message: `held by ${holder.id}` }],
-        });
+        throw new AppError(
+          "conflict",
+          `Another active memory holds the key ${row.key}. Archive that one, or edit it instead.`,
+          {
+            param: "key",
+            details: [{ field: "key", message: `held by ${holder.id}` }],
+          },
+        );
       }
     }
     // A restatement sets confirmedAt; putting a memory away does not.
