@@ -1,0 +1,110 @@
+// A reverse proxy on loopback that stands between the product and any HTTP server, and breaks it on demand:
+// down (connections refused), slow, or answering with a status of its own. The address stays the same throughout.
+
+export interface Fault {
+  /** Only requests that this accepts; all without it. */
+  when?: (method: string, path: string) => boolean;
+  /** Answer this instead of asking the server. */
+  status?: number;
+  body?: string;
+  headers?: Record<string, string>;
+  /** Wait so long (milliseconds) before answering. */
+  delay?: number;
+  /** Let the server do the work and then cut the connection without an answer. */
+  cutAfter?: boolean;
+  /** How often it happens; for ever without it. */
+  times?: number;
+}
+
+export interface Flaky {
+  url: string;
+  /** Requests that arrived, faulty ones included. */
+  seen: { method: string; path: string; headers: Headers }[];
+  fault(fault: Fault): void;
+  heal(): void;
+  /** Refuses connections until revive(). */
+  kill(): Promise<void>;
+  revive(): void;
+  stop(): Promise<void>;
+}
+
+export function startFlaky(target: string): Flaky {
+  let faults: Fault[] = [];
+  const seen: Flaky["seen"] = [];
+  const base = new URL(target);
+
+  const fetchTarget = async (request: Request): Promise<Response> => {
+    const url = new URL(request.url);
+    const headers = new Headers(request.headers);
+    headers.delete("host");
+    headers.delete("accept-encoding");
+    const body = request.method === "GET" ? undefined : await request.arrayBuffer();
+    const answer = await fetch(new URL(url.pathname + url.search, base), {
+      method: request.method,
+      headers,
+      ...(body && body.byteLength > 0 ? { body } : {}),
+      redirect: "manual",
+    });
+    return new Response(answer.status === 204 ? null : await answer.arrayBuffer(), {
+      status: answer.status,
+      headers: answer.headers,
+    });
+  };
+
+  const serve = (port: number): ReturnType<typeof Bun.serve> =>
+    Bun.serve({
+      hostname: "127.0.0.1",
+      port,
+      idleTimeout: 30,
+      async fetch(request) {
+        const url = new URL(request.url);
+        seen.push({ method: request.method, path: url.pathname + url.search, headers: request.headers });
+        const fault = faults.find(
+          (f) => (f.times ?? 1) > 0 && (f.when?.(request.method, url.pathname) ?? true),
+        );
+        if (fault) {
+          if (fault.times !== undefined) fault.times--;
+          if (fault.delay !== undefined) await Bun.sleep(fault.delay);
+          if (fault.status !== undefined)
+            return new Response(fault.body ?? "", {
+              status: fault.status,
+              ...(fault.headers ? { headers: fault.headers } : {}),
+            });
+          if (fault.cutAfter) {
+            await fetchTarget(request);
+            // An errored stream makes the server close the socket before any complete answer.
+            return new Response(
+              new ReadableStream({
+                start(controller) {
+                  controller.enqueue(new TextEncoder().encode('{"resu'));
+                },
+                pull(controller) {
+                  controller.error(new Error("cut"));
+                },
+              }),
+            );
+          }
+        }
+        return fetchTarget(request);
+      },
+      error: () => new Response(null, { status: 502 }),
+    });
+
+  let server = serve(0);
+  const port = server.port ?? 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    seen,
+    fault: (fault) => {
+      faults.push(fault);
+    },
+    heal: () => {
+      faults = [];
+    },
+    kill: () => server.stop(true),
+    revive: () => {
+      server = serve(port);
+    },
+    stop: () => server.stop(true),
+  };
+}

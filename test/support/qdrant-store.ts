@@ -1,0 +1,230 @@
+// What one Qdrant collection holds and answers, in memory: the subset that the product uses.
+import type { CollectionBody, Condition, Filter, PointId, QueryBody, VectorBody } from "./qdrant-schema.ts";
+
+export interface Sparse {
+  indices: number[];
+  values: number[];
+}
+export interface Point {
+  id: PointId;
+  vectors: Map<string, number[] | Sparse>;
+  payload: Record<string, unknown>;
+  version: number;
+}
+export interface Collection {
+  config: CollectionBody;
+  indexes: Map<string, string>;
+  points: Map<PointId, Point>;
+  operation: number;
+}
+export interface Scored {
+  point: Point;
+  score: number;
+}
+
+/** An answer other than 200, as the server words it. */
+export class Refusal extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+const bad = (message: string): Refusal => new Refusal(400, `Wrong input: ${message}`);
+
+/** Vector names of a collection; the unnamed one is "". */
+export function denseParams(config: CollectionBody): Map<string, { size: number; distance: string }> {
+  const vectors = config.vectors;
+  if (typeof (vectors as { size?: unknown }).size === "number")
+    return new Map([["", vectors as { size: number; distance: string }]]);
+  return new Map(Object.entries(vectors as Record<string, { size: number; distance: string }>));
+}
+
+const isSparse = (v: unknown): v is Sparse => typeof v === "object" && v !== null && "indices" in v;
+
+function unit(values: number[]): number[] {
+  const norm = Math.hypot(...values);
+  return norm === 0 ? values : values.map((v) => Math.fround(v / norm));
+}
+
+/** Checks a point's vectors against the collection and gives them as they are stored (cosine: unit length). */
+export function readVectors(collection: Collection, body: VectorBody): Map<string, number[] | Sparse> {
+  const params = denseParams(collection.config);
+  const sparse = collection.config.sparse_vectors ?? {};
+  const named = Array.isArray(body) ? { "": body } : body;
+  const out = new Map<string, number[] | Sparse>();
+  for (const [name, value] of Object.entries(named)) {
+    if (isSparse(value)) {
+      if (!(name in sparse)) throw bad(`Not existing vector name error: ${name}`);
+      if (value.indices.length !== value.values.length)
+        throw bad("Sparse vector indices and values must be of the same length");
+      if (new Set(value.indices).size !== value.indices.length)
+        throw bad("Sparse vector indices must be unique");
+      out.set(name, value);
+      continue;
+    }
+    const param = params.get(name);
+    if (!param) throw bad(`Not existing vector name error: ${name}`);
+    if (value.length !== param.size)
+      throw bad(`Vector dimension error: expected dim: ${param.size}, got ${value.length}`);
+    out.set(name, param.distance === "Cosine" ? unit(value) : value);
+  }
+  return out;
+}
+
+const list = (value: Condition | Condition[] | null | undefined): Condition[] =>
+  value == null ? [] : Array.isArray(value) ? value : [value];
+
+/** Payload value by path; `metadata.category` reads into objects. */
+function field(payload: Record<string, unknown>, key: string): unknown {
+  let at: unknown = payload;
+  for (const part of key.split("."))
+    at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[part] : undefined;
+  return at;
+}
+const valuesOf = (value: unknown): unknown[] => (value == null ? [] : Array.isArray(value) ? value : [value]);
+
+function holds(collection: Collection, condition: Condition, point: Point): boolean {
+  if ("has_id" in condition) return condition.has_id.includes(point.id);
+  if ("is_empty" in condition) return valuesOf(field(point.payload, condition.is_empty.key)).length === 0;
+  if ("is_null" in condition) return field(point.payload, condition.is_null.key) === null;
+  if (!("key" in condition)) return matches(collection, condition, point);
+  const index = collection.indexes.get(condition.key);
+  if (index === undefined)
+    throw new Refusal(
+      400,
+      `Bad request: Index required but not found for "${condition.key}" of one of the following types: [${condition.range ? "integer, float" : "keyword"}]. Help: Create an index for this key or use a different filter.`,
+    );
+  const values = valuesOf(field(point.payload, condition.key));
+  const { match, range } = condition;
+  if (match) {
+    if ("value" in match) return values.includes(match.value);
+    if ("any" in match) return values.some((v) => (match.any as unknown[]).includes(v));
+    return values.some((v) => !(match.except as unknown[]).includes(v));
+  }
+  return values.some(
+    (v) =>
+      typeof v === "number" &&
+      (range?.lt == null || v < range.lt) &&
+      (range?.lte == null || v <= range.lte) &&
+      (range?.gt == null || v > range.gt) &&
+      (range?.gte == null || v >= range.gte),
+  );
+}
+
+/** Whether a point passes. A condition on a field without a payload index is refused, as strict mode does. */
+export function matches(collection: Collection, filter: Filter | null | undefined, point: Point): boolean {
+  if (filter == null) return true;
+  const should = list(filter.should);
+  return (
+    list(filter.must).every((c) => holds(collection, c, point)) &&
+    (should.length === 0 || should.some((c) => holds(collection, c, point))) &&
+    !list(filter.must_not).some((c) => holds(collection, c, point))
+  );
+}
+
+/** Order of ids: numbers first, then UUIDs by value. */
+export function byId(a: PointId, b: PointId): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (typeof a === "number") return -1;
+  if (typeof b === "number") return 1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Inverse document frequency as Qdrant's `modifier: idf` computes it, over the whole collection. */
+function idf(collection: Collection, name: string, index: number): number {
+  let df = 0;
+  let n = 0;
+  for (const point of collection.points.values()) {
+    const v = point.vectors.get(name);
+    if (!isSparse(v)) continue;
+    n++;
+    if (v.indices.includes(index)) df++;
+  }
+  return Math.log(1 + (n - df + 0.5) / (df + 0.5));
+}
+
+interface Leaf {
+  query: number[] | Sparse;
+  using?: string | undefined;
+  filter?: Filter | null | undefined;
+  score_threshold?: number | undefined;
+  limit: number;
+}
+
+function nearest(collection: Collection, leaf: Leaf): Scored[] {
+  const name = leaf.using ?? "";
+  let score: (point: Point) => number | null;
+  if (isSparse(leaf.query)) {
+    const modifier = collection.config.sparse_vectors?.[name];
+    if (!modifier) throw bad(`Not existing vector name error: ${name}`);
+    const weights = new Map<number, number>();
+    leaf.query.indices.forEach((index, i) => {
+      const weight = isSparse(leaf.query) ? (leaf.query.values[i] ?? 0) : 0;
+      weights.set(index, weight * (modifier.modifier === "idf" ? idf(collection, name, index) : 1));
+    });
+    score = (point) => {
+      const v = point.vectors.get(name);
+      if (!isSparse(v)) return null;
+      let sum = 0;
+      let hit = false;
+      v.indices.forEach((index, i) => {
+        const weight = weights.get(index);
+        if (weight === undefined) return;
+        hit = true;
+        sum += weight * (v.values[i] ?? 0);
+      });
+      return hit ? sum : null;
+    };
+  } else {
+    const param = denseParams(collection.config).get(name);
+    if (!param) throw bad(`Not existing vector name error: ${name}`);
+    if (leaf.query.length !== param.size)
+      throw bad(`Vector dimension error: expected dim: ${param.size}, got ${leaf.query.length}`);
+    const query = unit(leaf.query);
+    score = (point) => {
+      const v = point.vectors.get(name);
+      if (v === undefined || isSparse(v)) return null;
+      let sum = 0;
+      for (let i = 0; i < query.length; i++) sum += (query[i] ?? 0) * (v[i] ?? 0);
+      return sum;
+    };
+  }
+  const out: Scored[] = [];
+  for (const point of collection.points.values()) {
+    if (!matches(collection, leaf.filter, point)) continue;
+    const value = score(point);
+    if (value === null || (leaf.score_threshold !== undefined && value < leaf.score_threshold)) continue;
+    out.push({ point, score: value });
+  }
+  return out.toSorted((a, b) => b.score - a.score).slice(0, leaf.limit);
+}
+
+/** `POST /collections/{name}/points/query`. Reciprocal rank fusion: 1 / (rank from 0 + k), k = 2 unless given. */
+export function runQuery(collection: Collection, body: QueryBody): Scored[] {
+  const limit = body.limit ?? 10;
+  const offset = body.offset ?? 0;
+  const { query } = body;
+  if (Array.isArray(query) || isSparse(query) || "nearest" in query) {
+    if (body.prefetch) throw bad("a nearest query over prefetches is not part of the used subset");
+    const vector = Array.isArray(query) || isSparse(query) ? query : query.nearest;
+    return nearest(collection, { ...body, query: vector, limit: limit + offset }).slice(offset);
+  }
+  if (!body.prefetch) throw bad("cannot apply Fusion without prefetches");
+  const k = "rrf" in query ? (query.rrf.k ?? 2) : 2;
+  if ("fusion" in query && query.fusion !== "rrf") throw bad("only rrf is part of the used subset");
+  const lists = (Array.isArray(body.prefetch) ? body.prefetch : [body.prefetch]).map((p) =>
+    nearest(collection, { ...p, limit: p.limit ?? limit + offset }),
+  );
+  const fused = new Map<PointId, Scored>();
+  for (const ranked of lists)
+    ranked.forEach(({ point }, rank) => {
+      const at = fused.get(point.id) ?? { point, score: 0 };
+      at.score += 1 / (rank + k);
+      fused.set(point.id, at);
+    });
+  return [...fused.values()]
+    .filter(({ point }) => matches(collection, body.filter, point))
+    .toSorted((a, b) => b.score - a.score)
+    .slice(offset, offset + limit);
+}
