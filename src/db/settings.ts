@@ -79,3 +79,23 @@ export function writeStoredConfig(db: Database, name: string, value: string): vo
 export function readSettingGroup(db: Database, group: string): Record<string, unknown> {
   return readPrefix(db, `${group}:`);
 }
+
+/** Reads the memory settings through a cache that notices writes of other connections and processes. */
+export function settingsReader(db: Database): { read(): MemorySettings; forget(): void } {
+  const version = db.query<{ data_version: number }, []>("PRAGMA data_version");
+  let seen = -1;
+  let cached: MemorySettings | null = null;
+  return {
+    read() {
+      const current = version.get()!.data_version;
+      if (!cached || current !== seen) {
+        seen = current;
+        cached = readMemorySettings(db);
+      }
+      return cached;
+    },
+    forget() {
+      cached = null;
+    },
+  };
+}

@@ -399,7 +399,7 @@ export function createMemories(deps: MemoriesDeps) {
     const metadata = JSON.parse(row.metadata) as JsonObject;
     if (metadata["forget"] === true) {
       for (const id of Array.isArray(metadata["matches"]) ? metadata["matches"] : []) {
-        const match = memoryById(db, row.owner_id, String(id));
+        const match = typeof id === "string" ? memoryById(db, row.owner_id, id) : null;
         if (match?.status === "active") store.setStatus(match, "archived", "forget");
       }
       return store.setStatus(row, "archived", "approve");

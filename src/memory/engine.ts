@@ -1,0 +1,77 @@
+/** Joins the parts of the engine over one database. The worker hosts it; command-line verbs and tests run it in process. */
+import type { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { registerFold } from "../db/memory-list.ts";
+import { migrate } from "../db/migrate.ts";
+import { openDatabase } from "../db/open.ts";
+import { settingsReader } from "../db/settings.ts";
+import type { Config } from "../config.ts";
+import type { Log } from "../log.ts";
+import { createJobs } from "./jobs.ts";
+import { createMemories } from "./lifecycle.ts";
+import { createStore } from "./store.ts";
+
+export type EngineOptions = {
+  config: Config;
+  log: Log;
+  /** Names this process in job leases. */
+  leaseName: string;
+  now?: () => number;
+};
+
+export type LocalEngine = ReturnType<typeof joinEngine>["engine"];
+
+/** Opens the database of `config.dataDir` and joins the engine over it. Call `start` for background work, `stop` to end. */
+export function openEngine(options: EngineOptions) {
+  const db = openDatabase(join(options.config.dataDir, "recollect.db"));
+  migrate(db, join(options.config.dataDir, "backups"));
+  const joined = joinEngine(db, options);
+  return {
+    engine: joined.engine,
+    /** Starts jobs and housekeeping. */
+    start: () => joined.start(),
+    /** Ends background work, writes the log of the database back into its file, closes it. */
+    async stop(): Promise<void> {
+      await joined.stop();
+      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      db.close();
+    },
+  };
+}
+
+function joinEngine(db: Database, options: EngineOptions) {
+  const now = options.now ?? Date.now;
+  const { log } = options;
+  registerFold(db);
+  const settings = settingsReader(db);
+  const jobs = createJobs({ db, log, now, leaseName: options.leaseName });
+  const store = createStore({
+    db,
+    now,
+    hooks: {
+      changed() {},
+      removed() {},
+    },
+  });
+  const memories = createMemories({
+    db,
+    store,
+    now,
+    redact: { text: (text) => ({ text, count: 0 }), json: (value) => ({ value, count: 0 }) },
+    probe: () => ({ fts: 0, vectors: 0 }),
+    qdrantProof: async () => "off",
+  });
+  void settings;
+  return {
+    engine: {
+      memories,
+      jobs: jobs.calls,
+    },
+    start() {
+      jobs.start();
+    },
+    async stop() {
+      await jobs.stop();
+    },
+  };
+}
