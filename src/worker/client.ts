@@ -36,7 +36,8 @@ export function startEngine(config: Config, log: Log): EngineThread {
 
   function start(): Promise<void> {
     starts++;
-    const thread = new Worker(new URL("./main.ts", import.meta.url).href);
+    const entry = Bun.isStandaloneExecutable ? "./worker/main.ts" : "./main.ts";
+    const thread = new Worker(new URL(entry, import.meta.url).href);
     worker = thread;
     const opened = Promise.withResolvers<void>();
     opened.promise.catch(() => {});
