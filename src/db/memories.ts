@@ -94,6 +94,15 @@ export function activeByKey(db: Database, owner: number, key: string): MemoryRow
     .get(owner, key);
 }
 
+/** What was learned from an episode, whatever its status. */
+export function memoriesOfEpisode(db: Database, owner: number, episodeId: number): MemoryRow[] {
+  return db
+    .query<MemoryRow, [number, number]>(
+      `SELECT ${memoryColumns} ${from} WHERE m.owner_id = ? AND m.episode_id = ?`,
+    )
+    .all(owner, episodeId);
+}
+
 export type NewMemory = {
   id: string;
   ownerId: number;

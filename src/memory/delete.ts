@@ -62,7 +62,7 @@ export function deleteForGood(
 type Candidate = { kind: string; id: string; text?: string };
 
 /** Takes a memory's text out of the receipts that hold a copy; ids, ranks and counts stay. */
-function wipeReceipts(db: Database, row: Pick<MemoryRow, "owner_id" | "id">, kind = "memory"): void {
+export function wipeReceipts(db: Database, row: Pick<MemoryRow, "owner_id" | "id">, kind = "memory"): void {
   const held = db
     .query<{ id: string; candidates: string }, [string, string]>(
       "SELECT r.id, r.candidates FROM receipt_uses u JOIN receipts r ON r.id = u.receipt_id WHERE u.kind = ? AND u.ref = ?",

@@ -2,11 +2,15 @@
 import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { registerFold } from "../db/memory-list.ts";
+import { memoriesOfEpisode } from "../db/memories.ts";
 import { migrate } from "../db/migrate.ts";
 import { openDatabase } from "../db/open.ts";
 import { settingsReader } from "../db/settings.ts";
 import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
+import { createConversations } from "../conversations/engine.ts";
+import { deleteForGood } from "./delete.ts";
+import type { Redact } from "./fields.ts";
 import { createJobs } from "./jobs.ts";
 import { createMemories } from "./lifecycle.ts";
 import { createStore } from "./store.ts";
@@ -53,18 +57,35 @@ function joinEngine(db: Database, options: EngineOptions) {
       removed() {},
     },
   });
+  const redact: Redact = { text: (text) => ({ text, count: 0 }), json: (value) => ({ value, count: 0 }) };
   const memories = createMemories({
     db,
     store,
     now,
-    redact: { text: (text) => ({ text, count: 0 }), json: (value) => ({ value, count: 0 }) },
+    redact,
     probe: () => ({ fts: 0, vectors: 0 }),
     qdrantProof: async () => "off",
+  });
+  const conversations = createConversations({
+    db,
+    now,
+    redact,
+    hooks: {
+      changed() {},
+      removed() {},
+    },
+    teach() {},
+    unlearn(_, row) {
+      for (const memory of memoriesOfEpisode(db, row.owner, row.episodeId)) {
+        deleteForGood(db, store, memory, { episode: "keep", at: now() });
+      }
+    },
   });
   void settings;
   return {
     engine: {
       memories,
+      conversations,
       jobs: jobs.calls,
     },
     start() {

@@ -1,0 +1,129 @@
+/** Sessions: made, found, changed, and deleted with every trace of what was said in them. */
+import {
+  deleteSessionRow,
+  ensureSession,
+  getSession,
+  listSessions,
+  patchSession,
+  sessionsByExternal,
+} from "../db/sessions.ts";
+import { episodeIdsOf } from "../db/episodes.ts";
+import { transact } from "../db/open.ts";
+import { ensureOwner } from "../db/owners.ts";
+import { listSummaries } from "../db/summaries.ts";
+import { AppError, notFound } from "../error.ts";
+import { cleanMetadata } from "../memory/fields.ts";
+import type { JsonObject, Session } from "../memory/types.ts";
+import {
+  breathe,
+  mergeMetadata,
+  nextBatch,
+  readAs,
+  type Caller,
+  type ConversationDeps,
+  type Paging,
+} from "./deps.ts";
+import { eraseEpisode, eraseSessionTraces } from "./erase.ts";
+
+export function createSessions(deps: ConversationDeps) {
+  const { db, now } = deps;
+
+  function find(caller: Caller, id: number): Session {
+    const session = getSession(db, readAs(db, caller), id);
+    if (session === null) throw notFound("session");
+    return session;
+  }
+
+  /** The session of this external id, made when it is unknown; other metadata is merged into a known one. */
+  async function create(input: {
+    owner: string;
+    externalId: string;
+    metadata?: JsonObject | undefined;
+  }): Promise<{ session: Session; created: boolean; redacted: number }> {
+    const metadata = input.metadata === undefined ? null : cleanMetadata(input.metadata, deps.redact);
+    const { id, created } = transact(db, () => {
+      const owner = ensureOwner(db, input.owner);
+      const session = ensureSession(db, owner, input.externalId, metadata?.value ?? {}, now());
+      if (!session.created && metadata !== null && Object.keys(metadata.value).length > 0) {
+        const merged = mergeMetadata(find(input, session.id).metadata, metadata.value);
+        patchSession(db, session.id, { metadata: merged }, now());
+      }
+      return session;
+    });
+    return { session: find(input, id), created, redacted: metadata?.count ?? 0 };
+  }
+
+  async function get(input: Caller & { id: number }): Promise<Session> {
+    return find(input, input.id);
+  }
+
+  async function byExternal(input: Caller & { externalId: string }): Promise<Session> {
+    const [session, other] = sessionsByExternal(db, readAs(db, input), input.externalId);
+    if (session === undefined) throw notFound("session");
+    if (other !== undefined) {
+      throw new AppError(
+        "owner_required",
+        "Several owners have a session of this id: name one with apiKeyId.",
+        {
+          param: "apiKeyId",
+        },
+      );
+    }
+    return session;
+  }
+
+  /** Newest first. */
+  async function list(input: Caller & Paging): Promise<{ data: Session[]; total: number }> {
+    return listSessions(db, readAs(db, input), input);
+  }
+
+  /** Replaces what is given. */
+  async function patch(
+    input: Caller & { id: number; metadata?: JsonObject | undefined; pinned?: boolean | undefined },
+  ): Promise<Session> {
+    const metadata =
+      input.metadata === undefined ? undefined : cleanMetadata(input.metadata, deps.redact).value;
+    return transact(db, () => {
+      find(input, input.id);
+      patchSession(db, input.id, { metadata, pinned: input.pinned }, now());
+      return find(input, input.id);
+    });
+  }
+
+  /**
+   * Deletes the session with its episodes and summaries, their index rows, and every copy of their text; with
+   * `memories` also what was learned from them. A long session goes in many short transactions, the row itself in the
+   * last one, so that a crash in between leaves a shorter session that can be deleted again.
+   */
+  async function remove(input: Caller & { id: number; memories: boolean }): Promise<{ success: true }> {
+    const session = find(input, input.id);
+    const owner = ensureOwner(db, session.apiKeyId);
+    for (let size = 20, gone = false; !gone;) {
+      const started = performance.now();
+      gone = transact(db, () => {
+        const ids = episodeIdsOf(db, input.id, size);
+        for (const id of ids) {
+          if (input.memories) deps.unlearn(db, { owner, episodeId: id });
+          eraseEpisode(deps, { owner, sessionId: input.id, id, summaries: false });
+        }
+        if (ids.length === size) return false;
+        for (let page = listSummaries(db, input.id, { limit: 200, offset: 0 }); page.data.length > 0;) {
+          for (const { id } of page.data) {
+            deps.hooks.removed(db, "summary", { owner, id });
+            db.query("DELETE FROM summaries WHERE id = ?").run(id);
+          }
+          page = listSummaries(db, input.id, { limit: 200, offset: 0 });
+        }
+        eraseSessionTraces(db, owner, session.externalId);
+        deleteSessionRow(db, input.id);
+        return true;
+      });
+      size = nextBatch(size, performance.now() - started, 500);
+      if (!gone) await breathe();
+    }
+    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    return { success: true };
+  }
+
+  return { create, get, byExternal, list, patch, remove };
+}

@@ -1,0 +1,155 @@
+/** Rows of `entities` and their names. An owner of null means every owner, which only management may ask for. */
+import type { Database } from "bun:sqlite";
+import type { Entity, JsonObject } from "../memory/types.ts";
+import { iso } from "./time.ts";
+
+type Row = {
+  id: number;
+  owner: string;
+  name: string;
+  type: string;
+  notes: string | null;
+  metadata: string;
+  created_at: number;
+  updated_at: number;
+};
+
+const SELECT = `SELECT e.id, o.name AS owner, e.name, e.type, e.notes, e.metadata, e.created_at, e.updated_at
+  FROM entities e JOIN owners o ON o.id = e.owner_id`;
+
+function entity(row: Row): Entity {
+  return {
+    id: row.id,
+    apiKeyId: row.owner,
+    name: row.name,
+    type: row.type,
+    notes: row.notes,
+    metadata: JSON.parse(row.metadata) as JsonObject,
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
+  };
+}
+
+export function getEntity(db: Database, owner: number | null, id: number): Entity | null {
+  const row = db
+    .query<Row, [number, number | null]>(`${SELECT} WHERE e.id = ?1 AND (?2 IS NULL OR e.owner_id = ?2)`)
+    .get(id, owner);
+  return row === null ? null : entity(row);
+}
+
+/** These entities of this owner, by id. */
+export function entitiesByIds(db: Database, owner: number, ids: readonly number[]): Map<number, Entity> {
+  const rows = db
+    .query<Row, [number, string]>(
+      `${SELECT} WHERE e.owner_id = ? AND e.id IN (SELECT value FROM json_each(?))`,
+    )
+    .all(owner, JSON.stringify(ids));
+  return new Map(rows.map((row) => [row.id, entity(row)]));
+}
+
+/** The number of the entity's owner, or null when there is no such entity in `owner`. */
+export function entityOwner(db: Database, owner: number | null, id: number): number | null {
+  return (
+    db
+      .query<{ owner_id: number }, [number, number | null]>(
+        "SELECT owner_id FROM entities WHERE id = ?1 AND (?2 IS NULL OR owner_id = ?2)",
+      )
+      .get(id, owner)?.owner_id ?? null
+  );
+}
+
+/** The entity of exactly this name and type. */
+export function entityByName(db: Database, owner: number, name: string, type: string): number | null {
+  return (
+    db
+      .query<{ id: number }, [number, string, string]>(
+        "SELECT id FROM entities WHERE owner_id = ? AND name = ? AND type = ?",
+      )
+      .get(owner, name, type)?.id ?? null
+  );
+}
+
+/** The oldest entity of this type that goes by this folded name or alias. */
+export function entityByFolded(db: Database, owner: number, folded: string, type: string): number | null {
+  return (
+    db
+      .query<{ id: number | null }, [number, string, string]>(
+        "SELECT min(entity_id) AS id FROM entity_names WHERE owner_id = ? AND type = ? AND folded = ?",
+      )
+      .get(owner, type, folded)?.id ?? null
+  );
+}
+
+export function insertEntity(
+  db: Database,
+  row: { owner: number; name: string; type: string; notes: string | null; metadata: JsonObject },
+  now: number,
+): number {
+  return db
+    .query<{ id: number }, [number, string, string, string | null, string, number]>(
+      `INSERT INTO entities (owner_id, name, type, notes, metadata, created_at, updated_at)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6) RETURNING id`,
+    )
+    .get(row.owner, row.name, row.type, row.notes, JSON.stringify(row.metadata), now)!.id;
+}
+
+/** Replaces name, notes and metadata. */
+export function updateEntity(
+  db: Database,
+  id: number,
+  row: { name: string; notes: string | null; metadata: JsonObject },
+  now: number,
+): void {
+  db.query("UPDATE entities SET name = ?2, notes = ?3, metadata = ?4, updated_at = ?5 WHERE id = ?1").run(
+    id,
+    row.name,
+    row.notes,
+    JSON.stringify(row.metadata),
+    now,
+  );
+}
+
+/** Makes `folded` the names by which the entity is found. */
+export function setEntityNames(
+  db: Database,
+  owner: number,
+  type: string,
+  id: number,
+  folded: readonly string[],
+): void {
+  db.query("DELETE FROM entity_names WHERE entity_id = ?").run(id);
+  const insert = db.query(
+    "INSERT OR IGNORE INTO entity_names (owner_id, type, folded, entity_id) VALUES (?, ?, ?, ?)",
+  );
+  for (const name of folded) insert.run(owner, type, name, id);
+}
+
+/** Newest first, of one type when `type` is given. */
+export function listEntities(
+  db: Database,
+  owner: number | null,
+  { type, limit, offset }: { type?: string | undefined; limit: number; offset: number },
+): { data: Entity[]; total: number } {
+  const where = [owner === null ? null : "e.owner_id = $owner", type === undefined ? null : "e.type = $type"]
+    .filter((part) => part !== null)
+    .join(" AND ");
+  const clause = where === "" ? "" : `WHERE ${where}`;
+  const values = { ...(owner === null ? {} : { owner }), ...(type === undefined ? {} : { type }) };
+  const rows = db
+    .query<Row, [Record<string, string | number>]>(
+      `${SELECT} ${clause} ORDER BY e.id DESC LIMIT $limit OFFSET $offset`,
+    )
+    .all({ ...values, limit, offset });
+  const total =
+    db
+      .query<{ n: number }, [Record<string, string | number>]>(
+        `SELECT count(*) AS n FROM entities e ${clause}`,
+      )
+      .get(values)?.n ?? 0;
+  return { data: rows.map(entity), total };
+}
+
+/** Deletes the rows; their relationships and names go with them. */
+export function deleteEntityRows(db: Database, ids: readonly number[]): void {
+  db.query("DELETE FROM entities WHERE id IN (SELECT value FROM json_each(?))").run(JSON.stringify(ids));
+}

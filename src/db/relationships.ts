@@ -1,0 +1,88 @@
+/** Rows of `relationships`: labelled, directed links between two entities of one owner. */
+import type { Database } from "bun:sqlite";
+import type { JsonObject, Relationship } from "../memory/types.ts";
+import { iso } from "./time.ts";
+
+type Row = { from_id: number; to_id: number; label: string; metadata: string; created_at: number };
+
+export type Link = { fromId: number; toId: number; label: string };
+
+const COLUMNS = "from_id, to_id, label, metadata, created_at";
+
+function relationship(row: Row): Relationship {
+  return {
+    fromId: row.from_id,
+    toId: row.to_id,
+    label: row.label,
+    metadata: JSON.parse(row.metadata) as JsonObject,
+    createdAt: iso(row.created_at),
+  };
+}
+
+export function getRelationship(db: Database, link: Link): Relationship | null {
+  const row = db
+    .query<Row, [number, number, string]>(
+      `SELECT ${COLUMNS} FROM relationships WHERE from_id = ? AND to_id = ? AND label = ?`,
+    )
+    .get(link.fromId, link.toId, link.label);
+  return row === null ? null : relationship(row);
+}
+
+/** Inserts the link, or replaces the metadata of a known one. */
+export function putRelationship(db: Database, link: Link, metadata: JsonObject, now: number): void {
+  db.query(
+    `INSERT INTO relationships (${COLUMNS}) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET metadata = excluded.metadata`,
+  ).run(link.fromId, link.toId, link.label, JSON.stringify(metadata), now);
+}
+
+export function deleteRelationship(db: Database, link: Link): boolean {
+  return (
+    db
+      .query("DELETE FROM relationships WHERE from_id = ? AND to_id = ? AND label = ?")
+      .run(link.fromId, link.toId, link.label).changes > 0
+  );
+}
+
+export type Direction = "out" | "in" | "both";
+
+const ENDS: Record<Direction, string> = {
+  out: "from_id = ?1",
+  in: "to_id = ?1",
+  both: "(from_id = ?1 OR to_id = ?1)",
+};
+
+/** Links that leave the entity, reach it, or both, oldest first; a link to itself is listed once. */
+export function listRelationships(
+  db: Database,
+  entityId: number,
+  { direction, limit, offset }: { direction: Direction; limit: number; offset: number },
+): { data: Relationship[]; total: number } {
+  const ends = ENDS[direction];
+  const rows = db
+    .query<Row, [number, number, number]>(
+      `SELECT ${COLUMNS} FROM relationships WHERE ${ends} ORDER BY created_at, from_id, to_id, label LIMIT ?2 OFFSET ?3`,
+    )
+    .all(entityId, limit, offset);
+  const total =
+    db.query<{ n: number }, [number]>(`SELECT count(*) AS n FROM relationships WHERE ${ends}`).get(entityId)
+      ?.n ?? 0;
+  return { data: rows.map(relationship), total };
+}
+
+/** Links between any of these entities and others, with the names of both ends, at most `limit`. */
+export function namedLinks(
+  db: Database,
+  entityIds: readonly number[],
+  limit: number,
+): (Relationship & { from: string; to: string })[] {
+  return db
+    .query<Row & { from_name: string; to_name: string }, [string, number]>(
+      `SELECT r.from_id, r.to_id, r.label, r.metadata, r.created_at, f.name AS from_name, t.name AS to_name
+       FROM relationships r JOIN entities f ON f.id = r.from_id JOIN entities t ON t.id = r.to_id
+       WHERE r.from_id IN (SELECT value FROM json_each(?1)) OR r.to_id IN (SELECT value FROM json_each(?1))
+       ORDER BY r.created_at, r.from_id, r.to_id, r.label LIMIT ?2`,
+    )
+    .all(JSON.stringify(entityIds), limit)
+    .map((row) => ({ ...relationship(row), from: row.from_name, to: row.to_name }));
+}

@@ -1,0 +1,107 @@
+/** The conversation routes over a real engine and file, on a port of their own, with an API key for each owner. */
+import { Hono } from "hono";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { conversationOperations } from "../../src/api/conversations.ts";
+import { mount } from "../../src/api/mount.ts";
+import { resolveConfig } from "../../src/config.ts";
+import { openEngine } from "../../src/memory/engine.ts";
+import { errorResponse } from "../../src/respond.ts";
+
+/** Every field that a test reads, of any answer: a test that reads one that is not there fails on its value. */
+export type Body = {
+  id: number;
+  externalId: string;
+  apiKeyId: string;
+  userMessage: string;
+  aiResponse: string;
+  tokenCount: number;
+  metadata: unknown;
+  pinned: boolean;
+  createdAt: string;
+  data: Body[];
+  total: number;
+  created: number;
+  existing: number;
+  refused: { line: number; message: string }[];
+  refusedCount: number;
+  name: string;
+  text: string;
+  stale: boolean;
+  error: { code: string; message: string; details: { field: string; message: string }[] };
+};
+
+export type Answer = { status: number; json: Body };
+
+export type ConversationServer = Awaited<ReturnType<typeof startConversations>>;
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+export async function startConversations() {
+  const dir = mkdtempSync(join(tmpdir(), "recollect-conversations-"));
+  const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir } }, {});
+  const opened = openEngine({ config, log: silent, leaseName: "test" });
+  const app = new Hono();
+  app.onError((thrown) => errorResponse(thrown));
+  app.notFound((c) => c.json({ error: "no route" }, 404));
+  mount(app, conversationOperations(opened.engine), {
+    checkAnswers: true,
+    access: {
+      // Bearer `anna` is the key of owner anna; `management` is management.
+      admit: async (c) => {
+        const name = (c.req.header("authorization") ?? "").replace("Bearer ", "");
+        if (name === "management") return { kind: "management" };
+        return { kind: "key", keyId: name, owner: name, sharedPool: false };
+      },
+      ownerExists: async (name) => ["anna", "bert"].includes(name),
+    },
+  });
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 60,
+    maxRequestBodySize: 64 * 1024 * 1024,
+    fetch: app.fetch,
+  });
+
+  async function call(owner: string, method: string, path: string, body?: unknown): Promise<Answer> {
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${owner}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, json: (await response.json()) as Body };
+  }
+
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    dir,
+    engine: opened.engine,
+    call,
+    get: (path: string, owner = "anna") => call(owner, "GET", path),
+    post: (path: string, body: unknown, owner = "anna") => call(owner, "POST", path, body),
+    async bulk(
+      lines: string | ReadableStream,
+      { owner = "anna", query = "", type = "application/x-ndjson" } = {},
+    ): Promise<Answer> {
+      const response = await fetch(`http://127.0.0.1:${server.port}/episodes/bulk${query}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${owner}`, "content-type": type },
+        body: lines,
+      });
+      return { status: response.status, json: (await response.json()) as Body };
+    },
+    /** Stops everything; the folder stays until `remove`. */
+    async stop() {
+      await server.stop(true);
+      await opened.stop();
+    },
+    remove() {
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
