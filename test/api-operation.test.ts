@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { Hono } from "hono";
 import { z } from "zod";
 import { document } from "../src/api/document.ts";
-import { mount, type Caller } from "../src/api/mount.ts";
-import { created, operation, type Operation } from "../src/api/operation.ts";
+import type { Env, Principal } from "../src/auth.ts";
+import { mount } from "../src/api/mount.ts";
+import { created, operation, type ApiKey, type Operation } from "../src/api/operation.ts";
 import { errorResponse } from "../src/respond.ts";
 import { listOf, text, time } from "../src/schemas/common.ts";
 
@@ -51,7 +52,6 @@ const operations = [
     body: z.strictObject({
       name: text({ max: 5 }),
       size: z.int().max(9).default(1),
-      apiKeyId: z.string().optional(),
     }),
     answer: z.strictObject({ thing, owner: z.string().nullable() }),
     statuses: [201],
@@ -69,14 +69,39 @@ const operations = [
   }),
 ];
 
-function app(caller: Caller = { kind: "management" }, list: Operation[] = operations) {
-  const hono = new Hono();
+const management: Principal = { kind: "management", via: "token" };
+
+function app(principal: Principal = management, list: Operation[] = operations) {
+  const hono = new Hono<Env>();
   hono.onError((thrown) => errorResponse(thrown));
-  mount(hono, list, {
-    access: { admit: () => Promise.resolve(caller), ownerExists: (name) => Promise.resolve(name === "k1") },
-    checkAnswers: true,
+  hono.use(async (c, next) => {
+    c.set("principal", principal);
+    await next();
   });
+  mount(hono, list, { ownerExists: (name) => name === "k1", admitKey: () => {}, checkAnswers: true });
   return hono;
+}
+
+function key(fields: Partial<ApiKey> = {}): Principal {
+  const all: ApiKey = {
+    id: "k2",
+    name: "k2",
+    prefix: "rk-abcd…",
+    scopes: ["proxy", "read:memory", "write:memory"],
+    createdAt: at,
+    lastUsedAt: null,
+    expiresAt: null,
+    revokedAt: null,
+    memory: "inherit",
+    maxTokens: null,
+    models: null,
+    requestsPerMinute: null,
+    tokensPerDay: null,
+    sharedPool: false,
+    userHeader: null,
+    userField: null,
+  };
+  return { kind: "key", key: { ...all, ...fields }, ownAuthorization: false };
 }
 
 async function errorOf(response: Response | Promise<Response>) {
@@ -149,15 +174,42 @@ describe("an operation", () => {
   });
 
   test("binds an API key to its own owner", async () => {
-    const key: Caller = { kind: "key", keyId: "k2", owner: "k2:ann", sharedPool: false };
-    expect(await (await app(key).request("/api/things/1")).json()).toMatchObject({ owner: "k2:ann" });
-    expect(await errorOf(app(key).request("/api/things/1?apiKeyId=k1"))).toMatchObject({ status: 404 });
-    expect(await errorOf(app(key).request("/api/things/1?apiKeyId=k2"))).toMatchObject({ status: 404 });
-    const nobody: Caller = { ...key, owner: null };
-    expect(await errorOf(app(nobody).request("/api/things/1"))).toMatchObject({
+    const person = app(key({ userField: "user" }));
+    expect(await (await person.request("/api/things/1?user=ann")).json()).toMatchObject({ owner: "k2:ann" });
+    expect(await errorOf(person.request("/api/things/1?user=ann&apiKeyId=k1"))).toMatchObject({
+      status: 404,
+    });
+    expect(await errorOf(person.request("/api/things/1?user=ann&apiKeyId=k2"))).toMatchObject({
+      status: 404,
+    });
+    expect(await errorOf(person.request("/api/things/1"))).toMatchObject({
       status: 400,
       code: "owner_required",
     });
+    expect(await (await app(key()).request("/api/things/1?apiKeyId=k2")).json()).toMatchObject({
+      owner: "k2",
+    });
+  });
+
+  test("asks for credentials, then for the scope", async () => {
+    const as = (principal: Principal) => errorOf(app(principal).request("/api/things/1"));
+    expect(await as({ kind: "anonymous" })).toMatchObject({ status: 401, code: "invalid_api_key" });
+    expect(await as(key({ scopes: ["write:memory"] }))).toMatchObject({
+      status: 403,
+      code: "insufficient_scope",
+    });
+    const slow = await errorOf(app(key()).request("/api/slow", { method: "POST" }));
+    expect(slow).toMatchObject({ status: 403, code: "insufficient_scope" });
+  });
+
+  test("takes a cookie from its own pages alone", async () => {
+    const hono = app({ kind: "management", via: "cookie" });
+    const from = async (headers: Record<string, string>) =>
+      (await hono.request("http://box/api/things/1", { headers: { host: "box", ...headers } })).status;
+    expect(await from({ "sec-fetch-site": "same-origin", origin: "http://box" })).toBe(200);
+    expect(await from({ "sec-fetch-site": "cross-site" })).toBe(403);
+    expect(await from({ origin: "http://evil" })).toBe(403);
+    expect(await from({ origin: "null" })).toBe(403);
   });
 
   test("runs alone where it must, until its stream has ended or was left", async () => {

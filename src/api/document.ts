@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, made from the operations that are mounted and from nothing else. */
 import type { z } from "zod";
 import { errorAnswer } from "../schemas/common.ts";
-import { jsonSchema, type JsonSchema } from "./json-schema.ts";
+import { jsonSchema, type JsonSchema } from "../schemas/json-schema.ts";
 import type { Operation } from "./operation.ts";
 
 export type Document = {

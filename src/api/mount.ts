@@ -1,33 +1,37 @@
 /** Puts operations on a Hono app: who calls, what they sent, whose rows, the answer. In that order for every route. */
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
+import {
+  callerOwner,
+  requireManagement,
+  requireOwner,
+  requireScope,
+  type Env,
+  type Principal,
+} from "../auth.ts";
+import { readJson } from "../body.ts";
+import { isLoopback } from "../config.ts";
 import { AppError, notFound, type ErrorDetail } from "../error.ts";
+import { checkSameOrigin } from "../origin.ts";
 import { errorResponse } from "../respond.ts";
+import { jsonSchema } from "../schemas/json-schema.ts";
 import { collect, invalidFields } from "../validate.ts";
-import { readJson } from "./body.ts";
-import { Reply, type Input, type Operation } from "./operation.ts";
-import { jsonSchema } from "./json-schema.ts";
-
-export type Caller =
-  | { kind: "management" }
-  | { kind: "key"; keyId: string; owner: string | null; sharedPool: boolean };
-
-/** What the routes need to know about who calls; the composition root gives it. */
-export type Access = {
-  /** Who calls, with everything that can refuse it: 401, 403 `insufficient_scope`, 429 of the key. Null for public ones. */
-  admit(c: Context, access: Operation["access"]): Promise<Caller | null>;
-  /** Whether management may name this owner. */
-  ownerExists(name: string): Promise<boolean>;
-};
+import { namesOwnerInBody, Reply, type ApiKey, type Operation, type OwnerRule } from "./operation.ts";
 
 export type MountOptions = {
-  access: Access;
+  /** Whether management may name this owner. */
+  ownerExists: (name: string) => Promise<boolean> | boolean;
+  /** Refuses what a key may not do now: 429. */
+  admitKey: (key: ApiKey) => void;
   /** Compares every JSON answer with its schema; for tests, since it costs time. */
   checkAnswers?: boolean;
 };
 
+type App = Hono<Env>;
+type Call = Context<Env>;
+
 /** Mounts all operations, and 405 with `Allow` for the other methods of each path. Literal paths go before `{id}`. */
-export function mount(app: Hono, operations: Operation[], options: MountOptions): void {
+export function mount(app: App, operations: Operation[], options: MountOptions): void {
   const running = new Set<string>();
   const paths = Map.groupBy(operations.toSorted(literalFirst), (operation) => operation.path);
   for (const [path, group] of paths) {
@@ -52,32 +56,30 @@ function rank(path: string): string {
   return path.replaceAll("{", "\u{10ffff}");
 }
 
-function handler(operation: Operation, { access, checkAnswers = false }: MountOptions, running: Set<string>) {
+function handler(operation: Operation, options: MountOptions, running: Set<string>) {
   const read = reader(operation);
-  const bodyOwner = operation.body !== undefined && takesOwner(operation.body);
-  return async (c: Context): Promise<Response> => {
-    const caller = await access.admit(c, operation.access);
-    const { params, query, body, common } = await read(c);
-    const owner = operation.owner
-      ? await ownerOf(operation, caller, common, bodyOwner ? body : null, access)
-      : null;
+  return async (c: Call): Promise<Response> => {
+    const principal = admit(c, operation, options);
+    const { params, query, common, ...sent } = await read(c);
+    const { named, body } = namesOwnerInBody(operation)
+      ? takeOwner(sent.body)
+      : { named: {}, body: sent.body };
+    const owner = operation.owner ? await ownerOf(c, operation.owner, common, named, options) : null;
     const release = operation.exclusive ? occupy(running, `${operation.exclusive} ${owner ?? ""}`) : null;
     try {
-      const key = caller?.kind === "key" ? caller : null;
-      const input: Input<Record<string, string>, Record<string, unknown>, unknown> = {
+      const key = principal.kind === "key" ? principal.key : null;
+      const answer = await operation.handle({
         params,
         query,
         body,
         owner,
-        management: caller?.kind === "management",
-        keyId: key?.keyId ?? null,
-        sharedPool: key?.sharedPool ?? false,
+        management: principal.kind === "management",
+        key,
         request: c.req.raw,
-      };
-      const answer = await operation.handle(input);
+      });
       if (answer instanceof Response) return release ? whenDone(answer, release) : answer;
       const reply = answer instanceof Reply ? answer : new Reply(200, answer);
-      if (checkAnswers) assertAnswer(operation, reply.value);
+      if (options.checkAnswers) assertAnswer(operation, reply.value);
       release?.();
       return c.body(JSON.stringify(reply.value), reply.status as 200, {
         "Content-Type": "application/json",
@@ -90,6 +92,29 @@ function handler(operation: Operation, { access, checkAnswers = false }: MountOp
   };
 }
 
+/** Who calls, when they may call this at all: 401, 403, or 429 of the key. */
+function admit(c: Call, { access }: Operation, { admitKey }: MountOptions): Principal {
+  const principal = c.get("principal");
+  switch (access) {
+    case "public":
+      return principal;
+    case "local":
+      if (!isLoopback(c.env.address)) requireManagement(principal);
+      return principal;
+    case "management":
+      requireManagement(principal);
+      break;
+    case "read:memory":
+    case "write:memory":
+      requireScope(principal, access);
+      break;
+  }
+  if (principal.kind === "key") admitKey(principal.key);
+  // A cookie goes along with whatever page asks, so the page must be ours.
+  if (principal.kind === "management" && principal.via === "cookie") checkSameOrigin(c.req.raw);
+  return principal;
+}
+
 type Common = { apiKeyId?: string; user?: string };
 
 /** Query parameters that every route with an owner takes; they are no part of its own schema. */
@@ -97,7 +122,7 @@ const commonNames = ["apiKeyId", "user"] as const;
 
 function reader(operation: Operation) {
   const queryTypes = operation.query ? propertyTypes(operation.query) : {};
-  return async (c: Context) => {
+  return async (c: Call) => {
     const details: ErrorDetail[] = [];
     const params = operation.params?.safeParse(c.req.param());
     if (params && !params.success) throw notFound("thing");
@@ -154,39 +179,27 @@ function fromText(value: string, type: string | undefined): unknown {
   return value;
 }
 
-function takesOwner(schema: z.ZodType): boolean {
-  return "apiKeyId" in propertyTypes(schema);
+function takeOwner(body: unknown): { named: Common; body: unknown } {
+  const { apiKeyId, ...rest } = body as Common;
+  return { named: apiKeyId === undefined ? {} : { apiKeyId }, body: rest };
 }
 
 async function ownerOf(
-  operation: Operation,
-  caller: Caller | null,
-  common: Common,
-  body: unknown,
-  access: Access,
+  c: Call,
+  rule: OwnerRule,
+  query: Common,
+  body: Common,
+  { ownerExists }: MountOptions,
 ): Promise<string | null> {
-  const inBody = body === null ? undefined : (body as Common).apiKeyId;
-  if (inBody !== undefined && common.apiKeyId !== undefined && inBody !== common.apiKeyId) {
+  if (body.apiKeyId !== undefined && query.apiKeyId !== undefined && body.apiKeyId !== query.apiKeyId) {
     throw invalidFields([{ field: "apiKeyId", message: "body and query name different owners" }]);
   }
-  const named = inBody ?? common.apiKeyId;
-  if (caller?.kind === "key") {
-    if (caller.owner === null) {
-      throw new AppError(
-        "owner_required",
-        "This key serves many people: name the person in its header or `user=`.",
-      );
-    }
-    // Somebody else's owner is as good as none: the answer must not tell whether it exists.
-    if (named !== undefined && named !== caller.owner) throw notFound("owner");
-    return caller.owner;
-  }
-  if (named === undefined) {
-    if (operation.owner === "span") return null;
-    throw invalidFields([{ field: "apiKeyId", message: "name the owner that this is for" }]);
-  }
-  if (!(await access.ownerExists(named))) throw notFound("owner");
-  return named;
+  const principal = c.get("principal");
+  const hint = { header: (name: string) => c.req.header(name), user: query.user };
+  const owner = callerOwner(principal, hint, body.apiKeyId ?? query.apiKeyId);
+  if (principal.kind === "management" && owner !== null && !(await ownerExists(owner)))
+    throw notFound("owner");
+  return rule === "one" ? requireOwner(owner) : owner;
 }
 
 function occupy(running: Set<string>, name: string): () => void {

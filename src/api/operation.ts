@@ -11,6 +11,8 @@
  *     })
  */
 import { z } from "zod";
+import type { Principal } from "../auth.ts";
+import { ownerName } from "../schemas/common.ts";
 
 /**
  * Who may call: anybody; this machine or management; an API key with the scope, for its own rows, or management;
@@ -24,6 +26,7 @@ export type Access = "public" | "local" | "read:memory" | "write:memory" | "mana
  */
 export type OwnerRule = "one" | "span";
 
+export type ApiKey = Extract<Principal, { kind: "key" }>["key"];
 type Shape = z.ZodObject;
 type Strings = Record<string, string>;
 
@@ -35,8 +38,7 @@ export type Input<P, Q, B> = {
   owner: string | null;
   management: boolean;
   /** The key of the caller; null for management. */
-  keyId: string | null;
-  sharedPool: boolean;
+  key: ApiKey | null;
   request: Request;
 };
 
@@ -90,6 +92,11 @@ export type Operation = Declaration<Shape, Shape, z.ZodType, z.ZodType> & {
 
 const none = z.strictObject({});
 
+/** A posted body may name the owner, as the query may; handlers never see it there. */
+export function namesOwnerInBody({ method, owner, body }: Operation): boolean {
+  return method === "post" && owner !== undefined && body !== undefined;
+}
+
 export function operation<
   R extends z.ZodType,
   P extends Shape = typeof none,
@@ -101,5 +108,7 @@ export function operation<
   },
 ): Operation {
   // The one place where types are erased: `mount` hands the handler exactly what these schemas gave.
-  return declaration as unknown as Operation;
+  const erased = declaration as unknown as Operation;
+  if (!namesOwnerInBody(erased) || !(erased.body instanceof z.ZodObject)) return erased;
+  return { ...erased, body: erased.body.safeExtend({ apiKeyId: ownerName.exactOptional() }) };
 }

@@ -252,6 +252,7 @@ export function createMemories(deps: MemoriesDeps) {
     selection: Selection,
     skipPinned: boolean,
     act: ((row: MemoryRow) => void) | null,
+    max = Infinity,
   ): Promise<{ matched: number; acted: number }> {
     let matched = 0;
     let acted = 0;
@@ -278,19 +279,19 @@ export function createMemories(deps: MemoriesDeps) {
     if (!act) return { matched: countMemories(db, filter).total, acted };
     for (let after = 0; ;) {
       const rows = write(() => {
-        const page = memoriesAfter(db, filter, after, BATCH);
+        const page = memoriesAfter(db, filter, after, Math.min(BATCH, max - acted));
         for (const row of page) handle(row);
         return page;
       });
-      if (rows.length < BATCH) return { matched, acted };
+      if (rows.length < BATCH || acted >= max) return { matched, acted };
       after = rows.at(-1)!.seq;
       await breathe();
     }
   }
 
-  /** Deletes for good by ids, or by a filter (pinned ones stay). */
+  /** Deletes for good by ids, or by a filter (pinned ones stay); at most `limit` of a filter's matches, when given. */
   async function bulkDelete(
-    input: Caller & { selection: Selection; dryRun: boolean },
+    input: Caller & { selection: Selection; dryRun: boolean; limit?: number },
   ): Promise<{ matched: number; deleted: number; dryRun: boolean }> {
     const act = input.dryRun
       ? null
@@ -299,7 +300,7 @@ export function createMemories(deps: MemoriesDeps) {
       const known = input.selection.ids.filter((id) => memoryById(db, callerId(input), id));
       return { matched: new Set(known).size, deleted: 0, dryRun: true };
     }
-    const { matched, acted } = await walk(input, input.selection, true, act);
+    const { matched, acted } = await walk(input, input.selection, true, act, input.limit);
     if (acted > 0) {
       countQuality(db, "deletedByUser", acted, now());
       db.run("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -1,6 +1,7 @@
 /** Memories, what retrieval gives, and what may be changed, as REST, MCP and the Studio's forms take and show them. */
 import { z } from "zod";
-import { limits, memoryOrigins, memoryStatuses, memoryTypes, strategies } from "../memory/types.ts";
+import { kinds, limits, memoryOrigins, memoryStatuses, memoryTypes, strategies } from "../memory/types.ts";
+import type { Retrieved, RetrieveResult } from "../memory/types.ts";
 import { count, jsonObject, ownerName, text, time } from "./common.ts";
 
 export const memoryType = z.enum(memoryTypes);
@@ -44,23 +45,22 @@ export const memory = z
 
 export const newMemory = z.strictObject({
   content,
-  key: key.nullable().optional(),
-  type: memoryType.default("factual"),
-  sessionId: sessionName.nullable().optional(),
-  apiKeyId: ownerName.optional(),
-  metadata: metadata.optional(),
-  expiresAt: time.nullable().optional(),
-  pinned: z.boolean().optional(),
+  key: key.nullable().exactOptional(),
+  type: memoryType.exactOptional().meta({ description: "`factual` for a new memory." }),
+  sessionId: sessionName.nullable().exactOptional(),
+  metadata: metadata.exactOptional(),
+  expiresAt: time.nullable().exactOptional(),
+  pinned: z.boolean().exactOptional(),
 });
 
 export const memoryChanges = z.strictObject({
-  type: memoryType.optional(),
-  key: key.nullable().optional(),
-  content: content.optional(),
-  metadata: metadata.optional(),
-  expiresAt: time.nullable().optional(),
-  pinned: z.boolean().optional(),
-  status: z.enum(["active", "archived"]).optional(),
+  type: memoryType.exactOptional(),
+  key: key.nullable().exactOptional(),
+  content: content.exactOptional(),
+  metadata: metadata.exactOptional(),
+  expiresAt: time.nullable().exactOptional(),
+  pinned: z.boolean().exactOptional(),
+  status: z.enum(["active", "archived"]).exactOptional(),
 });
 
 const ranks = {
@@ -117,3 +117,65 @@ export const resolution = z
     fallbackReason: z.string().nullable().meta({ description: "Null, or one sentence." }),
   })
   .meta({ id: "Resolution" });
+
+/** What retrieval found, as previews and MCP give it. */
+export const found = {
+  memories: z.array(foundMemory),
+  episodes: z.array(foundEpisode),
+  dropped: z.array(z.strictObject({ kind: z.enum(kinds), id: z.string(), reason: z.string() })),
+  resolution,
+  totalTokensUsed: count,
+  budgetMaxTokens: count,
+  text: z.string().meta({ description: "The exact block that would be injected." }),
+};
+
+export const memoryVersion = z
+  .strictObject({
+    version: z.int(),
+    cause: z.string(),
+    at: time,
+    type: memoryType,
+    key: z.string().nullable(),
+    content: z.string(),
+    metadata: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: "MemoryVersion" });
+
+/** Which memories: by id, or by a filter that says something. */
+export const selection = {
+  ids: z.array(memoryId).min(1).max(10_000).exactOptional(),
+  type: memoryType.exactOptional(),
+  status: memoryStatus.exactOptional(),
+  origin: memoryOrigin.exactOptional(),
+  sessionId: sessionName.exactOptional(),
+  q: text({ max: 1000 }).exactOptional(),
+  olderThan: time.exactOptional(),
+};
+
+/** A retrieval as REST and MCP show it: memories and exchanges apart, without the rows' other fields. */
+export function showFound(result: RetrieveResult) {
+  const { results, dropped, resolution, totalTokensUsed, budgetMaxTokens, text } = result;
+  return {
+    memories: results.flatMap((row) => (row.kind === "memory" ? [showMemory(row)] : [])),
+    episodes: results.flatMap((row) => (row.kind === "episode" ? [showEpisode(row)] : [])),
+    dropped: dropped.map(({ kind, id, reason }) => ({ kind, id, reason })),
+    resolution,
+    totalTokensUsed,
+    budgetMaxTokens,
+    text,
+  };
+}
+
+function showMemory(row: Retrieved & { kind: "memory" }) {
+  const { id, type, key, content } = row.item;
+  return { id, type, key, content, owner: row.owner, ...ranksOf(row) };
+}
+
+function showEpisode(row: Retrieved & { kind: "episode" }) {
+  const { id, sessionId, externalId, userMessage, aiResponse, createdAt } = row.item;
+  return { id, sessionId, externalId, userMessage, aiResponse, createdAt, owner: row.owner, ...ranksOf(row) };
+}
+
+function ranksOf({ score, tier, tokens, ftsRank, ftsScore, vecRank, vecScore }: Retrieved) {
+  return { score, tier, tokens, ftsRank, ftsScore, vecRank, vecScore };
+}

@@ -1,5 +1,5 @@
 /** Reads request bodies with a limit on size and depth before anything is parsed. */
-import { AppError } from "../error.ts";
+import { AppError } from "./error.ts";
 
 /** Most routes take a form's worth of JSON; bulk routes read line by line instead. */
 export const JSON_LIMIT = 1024 * 1024;

@@ -1,0 +1,50 @@
+/** The JSON routes: `/api`, the conversation routes, `/health`, `/ready`, `/metrics`, `/openapi.json` and `/docs`. */
+import { Hono } from "hono";
+import type { Admin } from "../admin.ts";
+import type { Env } from "../auth.ts";
+import type { Engine } from "../engine.ts";
+import { AppError } from "../error.ts";
+import { errorResponse } from "../respond.ts";
+import { document } from "./document.ts";
+import { keyOperations } from "./keys.ts";
+import { memoryOperations } from "./memory.ts";
+import { mount } from "./mount.ts";
+import type { ApiKey, Operation } from "./operation.ts";
+import { settingsOperations } from "./settings.ts";
+
+export type ApiDeps = {
+  engine: Engine;
+  admin: Admin;
+  version: string;
+  /** Throws 429 when a key has sent too much; the proxy counts with the same. */
+  admitKey: (key: ApiKey) => void;
+  /** Writes an internal error to the log. */
+  logError: (error: unknown) => void;
+  /** Compares every answer with its schema (tests). */
+  checkAnswers?: boolean;
+};
+
+/** Made on the first request, since schemas cost time to build. `principal` must be set before. */
+export function createApi(deps: ApiDeps): Hono<Env> {
+  const app = new Hono<Env>();
+  const operations = allOperations(deps);
+  mount(app, operations, {
+    ownerExists: deps.admin.ownerExists,
+    admitKey: deps.admitKey,
+    checkAnswers: deps.checkAnswers ?? false,
+  });
+  const openapi = JSON.stringify(document(operations, deps.version));
+  app.get("/openapi.json", (c) => c.body(openapi, 200, { "Content-Type": "application/json" }));
+  app.notFound((c) =>
+    errorResponse(new AppError("not_found", `There is no route ${c.req.path}; see /docs.`)),
+  );
+  app.onError((error) => {
+    deps.logError(error);
+    return errorResponse(error);
+  });
+  return app;
+}
+
+function allOperations({ engine, admin }: ApiDeps): Operation[] {
+  return [...memoryOperations(engine), ...keyOperations(admin), ...settingsOperations(admin)];
+}

@@ -1,0 +1,35 @@
+/** The record of what was injected into one request, and why. */
+import { z } from "zod";
+import { kinds } from "../memory/types.ts";
+import { count, ownerName, time } from "./common.ts";
+
+const fields = {
+  id: z.uuid(),
+  createdAt: time,
+  apiKeyId: ownerName.nullable(),
+  sessionId: z.string().nullable(),
+  provider: z.string().nullable(),
+  model: z.string().nullable(),
+  injected: count,
+  tokens: count,
+  placement: z.string().nullable(),
+  reason: z.string().nullable(),
+  latencyMs: z.number().min(0),
+  fallbacks: z.array(z.string()),
+};
+
+const candidate = z.strictObject({
+  kind: z.enum(kinds),
+  id: z.string(),
+  tier: z.string().nullable(),
+  score: z.number().nullable(),
+  ftsRank: z.int().nullable(),
+  ftsScore: z.number().nullable(),
+  vecRank: z.int().nullable(),
+  vecScore: z.number().nullable(),
+  tokens: count,
+  injected: z.boolean(),
+  reason: z.string().nullable(),
+});
+
+export const receipt = z.strictObject({ ...fields, candidates: z.array(candidate) }).meta({ id: "Receipt" });
