@@ -6,6 +6,7 @@ import type { Env, Principal } from "../src/auth.ts";
 import { mount } from "../src/api/mount.ts";
 import { created, operation, type ApiKey, type Operation } from "../src/api/operation.ts";
 import { errorResponse } from "../src/respond.ts";
+import { keyOf, management } from "./support/principal.ts";
 import { listOf, text, time } from "../src/schemas/common.ts";
 
 const thing = z.strictObject({ id: z.int(), name: z.string(), at: time }).meta({ id: "Thing" });
@@ -69,8 +70,6 @@ const operations = [
   }),
 ];
 
-const management: Principal = { kind: "management", via: "token" };
-
 function app(principal: Principal = management, list: Operation[] = operations) {
   const hono = new Hono<Env>();
   hono.onError((thrown) => errorResponse(thrown));
@@ -82,27 +81,7 @@ function app(principal: Principal = management, list: Operation[] = operations) 
   return hono;
 }
 
-function key(fields: Partial<ApiKey> = {}): Principal {
-  const all: ApiKey = {
-    id: "k2",
-    name: "k2",
-    prefix: "rk-abcd…",
-    scopes: ["proxy", "read:memory", "write:memory"],
-    createdAt: at,
-    lastUsedAt: null,
-    expiresAt: null,
-    revokedAt: null,
-    memory: "inherit",
-    maxTokens: null,
-    models: null,
-    requestsPerMinute: null,
-    tokensPerDay: null,
-    sharedPool: false,
-    userHeader: null,
-    userField: null,
-  };
-  return { kind: "key", key: { ...all, ...fields }, ownAuthorization: false };
-}
+const key = (fields: Partial<ApiKey> = {}) => keyOf("k2", fields);
 
 async function errorOf(response: Response | Promise<Response>) {
   const answer = await response;

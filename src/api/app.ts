@@ -5,6 +5,7 @@ import type { Env } from "../auth.ts";
 import type { Engine } from "../engine.ts";
 import { AppError } from "../error.ts";
 import { errorResponse } from "../respond.ts";
+import { conversationOperations } from "./conversations.ts";
 import { document } from "./document.ts";
 import { keyOperations } from "./keys.ts";
 import { memoryOperations } from "./memory.ts";
@@ -46,5 +47,10 @@ export function createApi(deps: ApiDeps): Hono<Env> {
 }
 
 function allOperations({ engine, admin }: ApiDeps): Operation[] {
-  return [...memoryOperations(engine), ...keyOperations(admin), ...settingsOperations(admin)];
+  return [
+    ...memoryOperations(engine),
+    ...conversationOperations(engine),
+    ...keyOperations(admin),
+    ...settingsOperations(admin),
+  ];
 }

@@ -3,11 +3,13 @@ import { Hono } from "hono";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Env } from "../../src/auth.ts";
 import { conversationOperations } from "../../src/api/conversations.ts";
 import { mount } from "../../src/api/mount.ts";
 import { resolveConfig } from "../../src/config.ts";
 import { openEngine } from "../../src/memory/engine.ts";
 import { errorResponse } from "../../src/respond.ts";
+import { keyOf, management } from "./principal.ts";
 
 /** Every field that a test reads, of any answer: a test that reads one that is not there fails on its value. */
 export type Body = {
@@ -42,20 +44,19 @@ export async function startConversations() {
   const dir = mkdtempSync(join(tmpdir(), "recollect-conversations-"));
   const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir } }, {});
   const opened = openEngine({ config, log: silent, leaseName: "test" });
-  const app = new Hono();
+  const app = new Hono<Env>();
   app.onError((thrown) => errorResponse(thrown));
   app.notFound((c) => c.json({ error: "no route" }, 404));
+  // Bearer `anna` is the key of owner anna; `management` is management.
+  app.use(async (c, next) => {
+    const name = (c.req.header("authorization") ?? "").replace("Bearer ", "");
+    c.set("principal", name === "management" ? management : keyOf(name));
+    await next();
+  });
   mount(app, conversationOperations(opened.engine), {
     checkAnswers: true,
-    access: {
-      // Bearer `anna` is the key of owner anna; `management` is management.
-      admit: async (c) => {
-        const name = (c.req.header("authorization") ?? "").replace("Bearer ", "");
-        if (name === "management") return { kind: "management" };
-        return { kind: "key", keyId: name, owner: name, sharedPool: false };
-      },
-      ownerExists: async (name) => ["anna", "bert"].includes(name),
-    },
+    admitKey: () => {},
+    ownerExists: (name) => ["anna", "bert"].includes(name),
   });
   const server = Bun.serve({
     port: 0,
