@@ -1,6 +1,8 @@
-/** Sessions and episodes: the verbatim record, for programs that do not talk through the proxy. */
+/** The conversation routes; here sessions and episodes: the verbatim record, for programs that do not talk through the proxy. */
 import { z } from "zod";
 import { bulkImport } from "./bulk.ts";
+import { entityOperations } from "./entities.ts";
+import { summaryOperations } from "./summaries.ts";
 import type { Engine } from "../engine.ts";
 import { listOf, success } from "../schemas/common.ts";
 import {
@@ -14,6 +16,7 @@ import {
   redacted,
   session,
   sessionPatch,
+  withRedacted,
 } from "../schemas/conversations.ts";
 import { operation, Reply, type Operation } from "./operation.ts";
 
@@ -22,7 +25,12 @@ const byId = z.strictObject({ id: pathId });
 const EPISODE_LIMIT = 16 * 1024 * 1024;
 
 export function conversationOperations(engine: Engine): Operation[] {
-  return [...sessionOperations(engine), ...episodeOperations(engine)];
+  return [
+    ...sessionOperations(engine),
+    ...episodeOperations(engine),
+    ...entityOperations(engine),
+    ...summaryOperations(engine),
+  ];
 }
 
 function sessionOperations({ conversations }: Engine): Operation[] {
@@ -176,9 +184,4 @@ function episodeOperations({ conversations }: Engine): Operation[] {
       handle: ({ params, owner }) => conversations.deleteEpisode({ owner, id: params.id }),
     }),
   ];
-}
-
-/** The row, and how many secrets were taken out of it where there were any. */
-export function withRedacted<Row extends object>(row: Row, count: number): Row & { redacted?: number } {
-  return count > 0 ? { ...row, redacted: count } : row;
 }

@@ -34,10 +34,10 @@ export function eraseEpisode(
   db.query("DELETE FROM episodes WHERE id = ?").run(row.id);
 }
 
-/** What a whole session leaves beside its rows: blocks put into its prompts, and the queries in its receipts. */
+/** What a whole session leaves beside its rows: the blocks put into its prompts, and their receipts. */
 export function eraseSessionTraces(db: Database, owner: number, externalId: string): void {
   db.query("DELETE FROM blocks WHERE owner_id = ? AND session_id = ?").run(owner, externalId);
-  db.query("UPDATE receipts SET query = NULL WHERE owner_id = ? AND session_id = ?").run(owner, externalId);
+  db.query("DELETE FROM receipts WHERE owner_id = ? AND session_id = ?").run(owner, externalId);
 }
 
 /** The lines of an extractive summary that were not taken from these texts. */

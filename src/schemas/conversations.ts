@@ -128,3 +128,60 @@ export const bulkAnswer = z
 export const redacted = {
   redacted: count.exactOptional().meta({ description: "Secrets that were taken out before it was stored." }),
 };
+
+export const entity = z
+  .strictObject({
+    id: rowId,
+    apiKeyId: ownerName,
+    name: z.string(),
+    type: z.string(),
+    notes: z.string().nullable(),
+    metadata: anyObject,
+    createdAt: time,
+    updatedAt: time,
+  })
+  .meta({ id: "Entity" });
+
+export const entityType = text({ max: 64 });
+export const newEntity = z.strictObject({
+  name: text({ max: 200 }),
+  type: entityType,
+  notes: text({ min: 0, max: limits.content, blank: true }).nullable().optional(),
+  metadata: metadata.optional().meta({
+    description: "`aliases`, a list of texts, are further names by which it is found again.",
+  }),
+  apiKeyId: ownerName.optional(),
+});
+
+export const relationship = z
+  .strictObject({ fromId: rowId, toId: rowId, label: z.string(), metadata: anyObject, createdAt: time })
+  .meta({ id: "Relationship" });
+
+const link = { fromId: rowId, toId: rowId, label: text({ max: 200 }), apiKeyId: ownerName.optional() };
+export const newRelationship = z.strictObject({ ...link, metadata: metadata.optional() });
+export const relationshipName = z.strictObject(link);
+
+export const summary = z
+  .strictObject({
+    id: rowId,
+    sessionId: rowId,
+    text: z.string(),
+    firstEpisodeId: rowId,
+    lastEpisodeId: rowId,
+    tokenCount: count,
+    stale: z.boolean().meta({
+      description: "An episode that it covers is gone or not to be recalled; it is not ranked any more.",
+    }),
+    createdAt: time,
+  })
+  .meta({ id: "Summary" });
+
+export const newSummary = z.strictObject({
+  maxTokens: z.int().min(20).max(16_000).optional(),
+  through: rowId.optional().meta({ description: "The last episode to sum up; the newest unless given." }),
+});
+
+/** The row, and how many secrets were taken out of it where there were any. */
+export function withRedacted<Row extends object>(row: Row, count: number): Row & { redacted?: number } {
+  return count > 0 ? { ...row, redacted: count } : row;
+}

@@ -29,6 +29,7 @@ export type Body = {
   refused: { line: number; message: string }[];
   refusedCount: number;
   name: string;
+  notes: string | null;
   text: string;
   stale: boolean;
   error: { code: string; message: string; details: { field: string; message: string }[] };
