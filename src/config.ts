@@ -4,6 +4,7 @@
  */
 import { homedir, platform } from "node:os";
 import { join } from "node:path";
+import type { Level } from "./log.ts";
 
 type Parsed<T> = { value: T } | { allowed: string };
 type Variable<T> = { parse: (text: string) => Parsed<T>; default: T; secret?: true; help: string };
@@ -78,7 +79,7 @@ export const variables = {
     help: "mirror for model downloads",
   }),
   HF_TOKEN: define({ parse: nullableText, default: null, secret: true, help: "token for the model hub" }),
-  LOG_LEVEL: define({
+  LOG_LEVEL: define<Level | "silent">({
     parse: oneOf("debug", "info", "warn", "error", "silent"),
     default: "info",
     help: "debug, info, warn, error, silent",
@@ -114,7 +115,7 @@ export const variables = {
     help: "candidates of the vector channel",
   }),
   MEMORY_RRF_K: define({ parse: integer(0, 10_000), default: 60, help: "k of reciprocal rank fusion" }),
-  MEMORY_VEC_QUANTIZATION: define({ parse: oneOf("none", "int8"), default: "none", help: "none or int8" }),
+  MEMORY_VEC_QUANTIZATION: define<"none" | "int8">({ parse: oneOf("none", "int8"), default: "none", help: "none or int8" }),
   QDRANT_URL: define({ parse: nullableText, default: null, help: "first value of the Qdrant settings" }),
   QDRANT_HOST: define({ parse: nullableText, default: null, help: "first value of the Qdrant settings" }),
   QDRANT_PORT: define({

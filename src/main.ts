@@ -1,1 +1,33 @@
-process.stdout.write("recollect\n");
+/** The command line. With server.ts the only file that touches `process`. */
+import { run } from "./cli/run.ts";
+import type { World } from "./cli/verb.ts";
+
+const compiled = Bun.isStandaloneExecutable;
+const self = compiled ? [process.execPath] : [process.execPath, Bun.main];
+
+const ended = new Promise<void>((resolve) => {
+  let asked = false;
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      if (asked) process.exit(1);
+      asked = true;
+      resolve();
+    });
+  }
+});
+
+const world: World = {
+  env: process.env,
+  pid: process.pid,
+  stdout: { write: (text) => void process.stdout.write(text), terminal: process.stdout.isTTY },
+  stderr: { write: (text) => void process.stderr.write(text), terminal: process.stderr.isTTY },
+  stdin: () => Bun.stdin.stream(),
+  ended,
+  again(variable, value) {
+    if (typeof process.execve !== "function" || process.platform === "win32") return;
+    process.execve(self[0]!, [...self, ...process.argv.slice(2)], { ...process.env, [variable]: value } as Record<string, string>);
+  },
+  self,
+};
+
+process.exitCode = await run(process.argv.slice(2), world);

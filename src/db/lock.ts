@@ -4,13 +4,16 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../error.ts";
 
-export type FolderLock = { release(): void };
+/** What the holder of a folder says of itself, for other processes on this machine. */
+export type Holder = { pid: number; url?: string };
+
+export type FolderLock = { /** Tells other processes where the server listens. */ note(holder: Holder): void; release(): void };
 
 /**
  * Takes the lock of `dataDir` or throws a sentence that names the holder. It is an exclusive SQLite transaction on a file
  * of its own, which the operating system ends with the process, whatever ended that.
  */
-export function lockFolder(dataDir: string, note: { pid: number }): FolderLock {
+export function lockFolder(dataDir: string, holder: Holder): FolderLock {
   const path = join(dataDir, "server.lock");
   const info = join(dataDir, "server.json");
   const db = new Database(path, { strict: true, create: true });
@@ -21,12 +24,14 @@ export function lockFolder(dataDir: string, note: { pid: number }): FolderLock {
     db.close();
     throw new AppError(
       "conflict",
-      `Another Recollect server${holder(info)} is running on ${dataDir}. Stop it, or give this one a folder of its own with --data-dir.`,
+      `Another Recollect server${named(dataDir)} is running on ${dataDir}. Stop it, or give this one a folder of its own with --data-dir.`,
       { cause },
     );
   }
-  writeFileSync(info, JSON.stringify(note), { mode: 0o600 });
+  const note = (said: Holder) => writeFileSync(info, JSON.stringify(said), { mode: 0o600 });
+  note(holder);
   return {
+    note,
     release() {
       rmSync(info, { force: true });
       db.run("ROLLBACK");
@@ -35,11 +40,18 @@ export function lockFolder(dataDir: string, note: { pid: number }): FolderLock {
   };
 }
 
-function holder(info: string): string {
+/** The server that holds the folder, as it noted itself; null when none did. */
+export function readHolder(dataDir: string): Holder | null {
   try {
-    const { pid } = JSON.parse(readFileSync(info, "utf8")) as { pid?: unknown };
-    return typeof pid === "number" ? ` (process ${pid})` : "";
+    const said = JSON.parse(readFileSync(join(dataDir, "server.json"), "utf8")) as Partial<Holder>;
+    if (typeof said.pid !== "number") return null;
+    return { pid: said.pid, ...(typeof said.url === "string" ? { url: said.url } : {}) };
   } catch {
-    return "";
+    return null;
   }
+}
+
+function named(dataDir: string): string {
+  const holder = readHolder(dataDir);
+  return holder ? ` (process ${holder.pid})` : "";
 }

@@ -1,0 +1,82 @@
+/** `recollect serve`: the appliance. */
+import { serve } from "../server.ts";
+import type { Server } from "../server.ts";
+import { VERSION } from "../version.ts";
+import { exit, expectArgs, stringFlag } from "./verb.ts";
+import type { Call, Verb } from "./verb.ts";
+import type { Config } from "../config.ts";
+
+/** Bun caps requests in flight at 256 a process and queues the rest silently, unless this says otherwise at its start. */
+const IN_FLIGHT = "BUN_CONFIG_MAX_HTTP_REQUESTS";
+
+export const verb: Verb = {
+  usage: [
+    "recollect serve [--host HOST] [--port PORT] [--data-dir DIR] [--upstream URL] [--memory] [--demo] [--open]",
+    "",
+    "  --upstream URL  add this model server as a provider and make it the default",
+    "  --memory        memory on, unless it was set before (each chat then carries up to maxTokens more)",
+    "  --demo          add the built-in provider demo, to try the whole loop without a model; memory on",
+    "  --open          listen beyond loopback although REQUIRE_API_KEY is false",
+  ],
+  options: {
+    host: { type: "string" },
+    port: { type: "string" },
+    upstream: { type: "string" },
+    memory: { type: "boolean" },
+    demo: { type: "boolean" },
+    open: { type: "boolean" },
+  },
+  async run(call) {
+    expectArgs(call);
+    const config = call.config();
+    if (!call.world.env[IN_FLIGHT]) call.world.again(IN_FLIGHT, "65535");
+    const upstream = stringFlag(call, "upstream");
+    const server = await serve({
+      config,
+      log: call.log(config),
+      pid: call.world.pid,
+      memory: call.flags["memory"] === true,
+      demo: call.flags["demo"] === true,
+      open: call.flags["open"] === true,
+      ...(upstream === undefined ? {} : { upstream }),
+    });
+    banner(call, config, server);
+    await call.world.ended;
+    await server.stop();
+    return exit.ok;
+  },
+};
+
+function banner(call: Call, config: Config, server: Server): void {
+  const { first } = server;
+  const lines = [
+    `Recollect ${VERSION}`,
+    "",
+    `  Studio      ${server.signIn}`,
+    "              (this link works once, within 30 minutes; recollect sign-in prints another)",
+    `  API         ${server.url}/v1`,
+    ...(first.apiKey ? [`  API key     ${first.apiKey.secret}  (shown once)`] : []),
+    ...(first.managementToken ? [`  Management  ${first.managementToken}  (shown once)`] : []),
+    `  Data        ${config.dataDir}`,
+    `  Memory      ${server.memoryOn ? "on" : "off (turn it on in the Studio, or start with --memory on an empty folder)"}`,
+    "",
+  ];
+  for (const line of lines) call.print(line);
+  if (call.flags["demo"] === true) for (const line of tryIt(server)) call.print(line);
+}
+
+/** What to type to see the first recall. */
+function tryIt(server: Server): string[] {
+  const key = server.first.apiKey?.secret ?? "$RECOLLECT_API_KEY";
+  const chat = (text: string) =>
+    `  curl -s ${server.url}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\\n` +
+    `    -d '{"model":"demo/echo","messages":[{"role":"user","content":"${text}"}]}'`;
+  return [
+    "Tell it something, then ask in a new conversation:",
+    "",
+    chat("I prefer TypeScript over Go."),
+    "",
+    chat("Which language do I prefer?"),
+    "",
+  ];
+}

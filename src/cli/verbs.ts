@@ -1,0 +1,23 @@
+/** The verbs. Each is loaded when it is called, so that `serve` starts without the others. */
+import type { Verb } from "./verb.ts";
+
+export type VerbEntry = { summary: string; load: () => Promise<{ verb: Verb }> };
+
+/** In the order in which `help` lists them. */
+export const verbs: Record<string, VerbEntry> = {
+  serve: { summary: "run the appliance (what happens without a verb)", load: () => import("./serve.ts") },
+  key: { summary: "create, list, rotate, revoke, merge API keys", load: () => import("./key.ts") },
+  memory: { summary: "list, search, add, delete memories", load: () => import("./memory.ts") },
+  config: {
+    summary: "show each setting and where it comes from, or set one",
+    load: () => import("./config.ts"),
+  },
+  "sign-in": { summary: "print a fresh one-time link to the Studio", load: () => import("./sign-in.ts") },
+  token: { summary: "rotate: a new management token, shown once", load: () => import("./token.ts") },
+  version: { summary: "print the version", load: () => import("./version.ts") },
+  help: { summary: "this page, or the help of one verb", load: () => import("./help.ts") },
+  completion: {
+    summary: "print a completion script for bash, zsh or fish",
+    load: () => import("./completion.ts"),
+  },
+};

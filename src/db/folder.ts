@@ -1,0 +1,22 @@
+/** The data folder: made for its owner alone. */
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { AppError } from "../error.ts";
+
+/** Makes the folder (mode 0700) when it is not there; a sentence when it cannot be made or written. */
+export function makeDataDir(dataDir: string): void {
+  try {
+    if (!existsSync(dataDir)) {
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+      chmodSync(dataDir, 0o700);
+    }
+    if (!statSync(dataDir).isDirectory()) throw new Error("it is a file");
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const reason = cause instanceof Error && "code" in cause ? String(cause.code) : (cause as Error).message;
+    throw new AppError(
+      "unavailable",
+      `The data folder ${dataDir} cannot be used (${reason}). Give one that can be written with --data-dir or DATA_DIR.`,
+      { cause },
+    );
+  }
+}

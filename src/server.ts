@@ -1,0 +1,170 @@
+/** The composition root: opens, wires, serves, drains. */
+import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { createApp } from "./app.ts";
+import { createAuth } from "./auth.ts";
+import { isLoopback } from "./config.ts";
+import type { Config } from "./config.ts";
+import { createLink, hasToken, rotateToken } from "./db/access.ts";
+import { makeDataDir } from "./db/folder.ts";
+import { createKey, listKeys, touchKeys } from "./db/keys.ts";
+import { lockFolder } from "./db/lock.ts";
+import { migrate } from "./db/migrate.ts";
+import { openDatabase } from "./db/open.ts";
+import { seedMemorySetting, settingsReader } from "./db/settings.ts";
+import { AppError } from "./error.ts";
+import { peerOf } from "./host.ts";
+import type { Log } from "./log.ts";
+import { openSeal } from "./seal.ts";
+import { baseUrl } from "./server-url.ts";
+import { startEngine } from "./worker/client.ts";
+import type { EngineThread } from "./worker/client.ts";
+
+export type ServeOptions = {
+  config: Config;
+  log: Log;
+  pid: number;
+  /** First values: memory on; a provider; the built-in demo provider. */
+  memory?: boolean;
+  upstream?: string;
+  demo?: boolean;
+  /** Listen beyond loopback although keyless requests are let through. */
+  open?: boolean;
+};
+
+export type FirstRun = { apiKey: { id: string; secret: string } | null; managementToken: string | null };
+
+export type Server = {
+  url: string;
+  port: number;
+  /** One-time link to the Studio. */
+  signIn: string;
+  /** What was made because the folder was empty; secrets that are shown once. */
+  first: FirstRun;
+  memoryOn: boolean;
+  thread: EngineThread;
+  /** Refuses new connections, lets running requests end for at most `drainMs`, then closes. A second call is at once. */
+  stop(drainMs?: number): Promise<void>;
+};
+
+/** How long a stop waits for running requests and streams. */
+const DRAIN_MS = 10_000;
+
+export async function serve(options: ServeOptions): Promise<Server> {
+  const { config, log } = options;
+  if (!isLoopback(config.HOST) && !config.REQUIRE_API_KEY && !options.open) {
+    throw new AppError(
+      "invalid_request",
+      `HOST ${config.HOST} can be reached by others and REQUIRE_API_KEY is false. Set REQUIRE_API_KEY=true, or start with --open if that is meant.`,
+    );
+  }
+  makeDataDir(config.dataDir);
+  const lock = lockFolder(config.dataDir, { pid: options.pid });
+  try {
+    return await start(options, lock, log);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>, log: Log): Promise<Server> {
+  const { config } = options;
+  const db = openDatabase(join(config.dataDir, "recollect.db"));
+  const { from, to, copy } = migrate(db, join(config.dataDir, "backups"));
+  if (copy) log.info("database.migrated", { from, to, copy });
+  const thread = startEngine(config, log);
+  const seal = openSeal(config.dataDir);
+  const first = firstRun(config, db);
+  if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
+  const auth = createAuth({ db, config });
+  const settings = settingsReader(db);
+  const app = createApp({ config, log, db, seal, engine: thread.engine, auth, settings: () => settings.read() });
+
+  let listening: ReturnType<typeof listen>;
+  try {
+    listening = listen(config, app.fetch);
+    await thread.ready;
+  } catch (error) {
+    await thread.stop().catch(() => {});
+    db.close();
+    throw error;
+  }
+  const { server } = listening;
+  const port = server.port ?? config.PORT;
+  const url = baseUrl(config, port);
+  lock.note({ pid: options.pid, url });
+
+  const touch = setInterval(() => touchUsed(), 30_000);
+  const touchUsed = () => {
+    const used = auth.takeUsed();
+    if (used.size > 0) touchKeys(db, used);
+  };
+  let stopped: Promise<void> | null = null;
+  return {
+    url,
+    port,
+    signIn: `${url}/sign-in?token=${createLink(db)}`,
+    first,
+    memoryOn: settings.read().enabled,
+    thread,
+    stop(drainMs = DRAIN_MS) {
+      if (stopped) return server.stop(true);
+      stopped = (async () => {
+        clearInterval(touch);
+        const drained = server.stop();
+        const late = setTimeout(() => void server.stop(true), drainMs);
+        await drained;
+        clearTimeout(late);
+        touchUsed();
+        await thread.stop();
+        db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+        db.close();
+        lock.release();
+      })();
+      return stopped;
+    },
+  };
+}
+
+type Fetch = (request: Request, env: { address: string; secure: boolean }) => Response | Promise<Response>;
+
+function listen(config: Config, fetch: Fetch) {
+  try {
+    const server = Bun.serve({
+      hostname: config.HOST,
+      port: config.PORT,
+      // Bodies are limited route by route, while they are read.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      idleTimeout: 30,
+      ...(config.TLS_CERT !== null && config.TLS_KEY !== null
+        ? { tls: { cert: readFileSync(config.TLS_CERT), key: readFileSync(config.TLS_KEY) } }
+        : {}),
+      fetch(request, bun) {
+        // A model may think for minutes before its first byte: the proxy has timeouts of its own.
+        bun.timeout(request, 0);
+        return fetch(request, peerOf(request, bun.requestIP(request)?.address ?? "", config));
+      },
+    });
+    return { server };
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? cause.code : null;
+    if (code === "EADDRINUSE") {
+      throw new AppError("conflict", `Port ${config.PORT} on ${config.HOST} is in use. Stop what listens there, or choose another with --port.`, { cause });
+    }
+    if (code === "EACCES") {
+      throw new AppError("conflict", `Port ${config.PORT} needs rights this user does not have. Choose one above 1023 with --port.`, { cause });
+    }
+    throw cause;
+  }
+}
+
+/** Makes what an empty folder lacks: one API key and the management token. */
+function firstRun(config: Config, db: ReturnType<typeof openDatabase>): FirstRun {
+  const made = listKeys(db).length === 0 ? createKey(db, { name: "default" }) : null;
+  const token = config.RECOLLECT_MANAGEMENT_TOKEN === null && !hasToken(db) ? rotateToken(db) : null;
+  return {
+    apiKey: made ? { id: made.key.id, secret: made.secret } : null,
+    managementToken: token,
+  };
+}
