@@ -31,19 +31,27 @@ export function createApp(deps: AppDeps): Hono<Env> {
   const started = performance.now();
 
   app.onError((error) => {
-    if (!(error instanceof AppError) || error.code === "internal") deps.log.error("request.failed", { error });
+    if (!(error instanceof AppError) || error.code === "internal")
+      deps.log.error("request.failed", { error });
     return errorResponse(error);
   });
   app.notFound((c) => errorResponse(new AppError("not_found", `There is no ${c.req.method} ${c.req.path}.`)));
 
   app.use(async (c, next) => {
     if (!knownHost(c.req.header("host") ?? null)) {
-      throw new AppError("wrong_host", "This host name is not one of this server's. Add it to ALLOWED_HOSTS.");
+      throw new AppError(
+        "wrong_host",
+        "This host name is not one of this server's. Add it to ALLOWED_HOSTS.",
+      );
     }
     await next();
   });
   app.get("/health", (c) =>
-    c.json({ status: "ok", version: VERSION, uptimeSeconds: Math.floor((performance.now() - started) / 1000) }),
+    c.json({
+      status: "ok",
+      version: VERSION,
+      uptimeSeconds: Math.floor((performance.now() - started) / 1000),
+    }),
   );
   app.use(identify(deps.auth));
   return app;

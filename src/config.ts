@@ -115,7 +115,11 @@ export const variables = {
     help: "candidates of the vector channel",
   }),
   MEMORY_RRF_K: define({ parse: integer(0, 10_000), default: 60, help: "k of reciprocal rank fusion" }),
-  MEMORY_VEC_QUANTIZATION: define<"none" | "int8">({ parse: oneOf("none", "int8"), default: "none", help: "none or int8" }),
+  MEMORY_VEC_QUANTIZATION: define<"none" | "int8">({
+    parse: oneOf("none", "int8"),
+    default: "none",
+    help: "none or int8",
+  }),
   QDRANT_URL: define({ parse: nullableText, default: null, help: "first value of the Qdrant settings" }),
   QDRANT_HOST: define({ parse: nullableText, default: null, help: "first value of the Qdrant settings" }),
   QDRANT_PORT: define({

@@ -19,7 +19,11 @@ export function hostCheck(config: Config): (host: string | null) => boolean {
 }
 
 /** The caller's address and whether it came over TLS; `X-Forwarded-*` counts only from the addresses of TRUST_PROXY. */
-export function peerOf(request: Request, socket: string, config: Config): { address: string; secure: boolean } {
+export function peerOf(
+  request: Request,
+  socket: string,
+  config: Config,
+): { address: string; secure: boolean } {
   const own = config.TLS_CERT !== null;
   if (!config.TRUST_PROXY.includes(socket.replace(/^::ffff:/, ""))) return { address: socket, secure: own };
   const forwarded = request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim();

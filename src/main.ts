@@ -5,16 +5,19 @@ import type { World } from "./cli/verb.ts";
 const compiled = Bun.isStandaloneExecutable;
 const self = compiled ? [process.execPath] : [process.execPath, Bun.main];
 
-const ended = new Promise<void>((resolve) => {
-  let asked = false;
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-    process.on(signal, () => {
-      if (asked) process.exit(1);
-      asked = true;
-      resolve();
-    });
-  }
-});
+/** Resolves at the first signal to end; a second one ends at once. Until it is called signals do what they always do. */
+function ended(): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(1);
+        asked = true;
+        resolve();
+      });
+    }
+  });
+}
 
 const world: World = {
   env: process.env,
@@ -25,9 +28,14 @@ const world: World = {
   ended,
   again(variable, value) {
     if (typeof process.execve !== "function" || process.platform === "win32") return;
-    process.execve(self[0]!, [...self, ...process.argv.slice(2)], { ...process.env, [variable]: value } as Record<string, string>);
+    process.execve(self[0]!, [...self, ...process.argv.slice(2)], {
+      ...process.env,
+      [variable]: value,
+    } as Record<string, string>);
   },
   self,
 };
 
-process.exitCode = await run(process.argv.slice(2), world);
+void run(process.argv.slice(2), world).then((code) => {
+  process.exitCode = code;
+});

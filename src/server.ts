@@ -79,7 +79,15 @@ async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>,
   if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
   const auth = createAuth({ db, config });
   const settings = settingsReader(db);
-  const app = createApp({ config, log, db, seal, engine: thread.engine, auth, settings: () => settings.read() });
+  const app = createApp({
+    config,
+    log,
+    db,
+    seal,
+    engine: thread.engine,
+    auth,
+    settings: () => settings.read(),
+  });
 
   let listening: ReturnType<typeof listen>;
   try {
@@ -150,10 +158,18 @@ function listen(config: Config, fetch: Fetch) {
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? cause.code : null;
     if (code === "EADDRINUSE") {
-      throw new AppError("conflict", `Port ${config.PORT} on ${config.HOST} is in use. Stop what listens there, or choose another with --port.`, { cause });
+      throw new AppError(
+        "conflict",
+        `Port ${config.PORT} on ${config.HOST} is in use. Stop what listens there, or choose another with --port.`,
+        { cause },
+      );
     }
     if (code === "EACCES") {
-      throw new AppError("conflict", `Port ${config.PORT} needs rights this user does not have. Choose one above 1023 with --port.`, { cause });
+      throw new AppError(
+        "conflict",
+        `Port ${config.PORT} needs rights this user does not have. Choose one above 1023 with --port.`,
+        { cause },
+      );
     }
     throw cause;
   }

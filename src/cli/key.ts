@@ -1,5 +1,5 @@
 /** `recollect key create|list|rotate|revoke|merge`. */
-import { changeKey, createKey, findKey, keyScopes, listKeys, revokeKey, rotateKey } from "../db/keys.ts";
+import { createKey, findKey, keyScopes, listKeys, revokeKey, rotateKey } from "../db/keys.ts";
 import type { KeyScope } from "../db/keys.ts";
 import { exit, UsageError } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
@@ -109,7 +109,6 @@ async function merge(call: Call, from: string, to: string): Promise<number> {
   const again = call.database();
   const key = findKey(again.db, from);
   if (key && key.revokedAt === null) revokeKey(again.db, from);
-  changeKey(again.db, to, {});
   again.db.close();
   return exit.ok;
 }

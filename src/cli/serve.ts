@@ -41,7 +41,7 @@ export const verb: Verb = {
       ...(upstream === undefined ? {} : { upstream }),
     });
     banner(call, config, server);
-    await call.world.ended;
+    await call.world.ended();
     await server.stop();
     return exit.ok;
   },

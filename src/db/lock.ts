@@ -7,7 +7,10 @@ import { AppError } from "../error.ts";
 /** What the holder of a folder says of itself, for other processes on this machine. */
 export type Holder = { pid: number; url?: string };
 
-export type FolderLock = { /** Tells other processes where the server listens. */ note(holder: Holder): void; release(): void };
+export type FolderLock = {
+  /** Tells other processes where the server listens. */ note(holder: Holder): void;
+  release(): void;
+};
 
 /**
  * Takes the lock of `dataDir` or throws a sentence that names the holder. It is an exclusive SQLite transaction on a file

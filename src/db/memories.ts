@@ -156,6 +156,7 @@ export function insertMemory(db: Database, row: NewMemory): number {
 }
 
 const settable = [
+  "owner_id",
   "session_id",
   "type",
   "key",

@@ -13,6 +13,7 @@ import { deleteForGood } from "./delete.ts";
 import type { Redact } from "./fields.ts";
 import { createJobs } from "./jobs.ts";
 import { createMemories } from "./lifecycle.ts";
+import { createOwners } from "./owners.ts";
 import { createStore } from "./store.ts";
 
 export type EngineOptions = {
@@ -86,6 +87,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     engine: {
       memories,
       conversations,
+      owners: createOwners({ db, store }),
       jobs: jobs.calls,
     },
     start() {

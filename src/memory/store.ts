@@ -160,5 +160,12 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
     removeMemory(db, row.seq);
   }
 
-  return { put, edit, setStatus, purge };
+  /** Gives a row to another owner, index rows included. */
+  function move(row: MemoryRow, ownerId: number): void {
+    hooks.removed(db, row);
+    changeMemory(db, row.seq, { owner_id: ownerId });
+    hooks.changed(db, reload({ owner_id: ownerId, seq: row.seq }));
+  }
+
+  return { put, edit, setStatus, purge, move };
 }

@@ -1,0 +1,113 @@
+/** Merging two owners: everything of one becomes the other's, in short transactions. */
+import type { Database } from "bun:sqlite";
+import { activeByKey, memoryById } from "../db/memories.ts";
+import { memoriesAfter } from "../db/memory-list.ts";
+import { transact } from "../db/open.ts";
+import { ensureOwner, ownerId } from "../db/owners.ts";
+import type { Store } from "./store.ts";
+import type { JsonObject } from "./types.ts";
+
+const BATCH = 200;
+
+export function createOwners(deps: { db: Database; store: Store }) {
+  const { db, store } = deps;
+
+  /**
+   * Moves memories and sessions of `from` to `to`. Where both have an active memory of one key, the one confirmed last
+   * stays active and the other becomes superseded by it. Ids stay.
+   */
+  async function merge(input: { from: string; to: string }): Promise<{ memories: number; sessions: number }> {
+    const source = ownerId(db, input.from);
+    if (source === null) return { memories: 0, sessions: 0 };
+    const target = ensureOwner(db, input.to);
+    let memories = 0;
+    for (;;) {
+      const moved = transact(db, () => {
+        const rows = memoriesAfter(db, { ownerId: source }, 0, BATCH);
+        for (const row of rows) moveOne(row.id, source, target);
+        return rows.length;
+      });
+      memories += moved;
+      if (moved < BATCH) break;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const sessions = transact(db, () => moveSessions(source, target));
+    return { memories, sessions };
+  }
+
+  function moveOne(id: string, source: number, target: number): void {
+    const row = memoryById(db, source, id)!;
+    const holder = row.status === "active" && row.key !== null ? activeByKey(db, target, row.key) : null;
+    if (holder) {
+      const [newer, older] = holder.confirmed_at >= row.confirmed_at ? [holder, row] : [row, holder];
+      store.setStatus(older, "superseded", "merge", newer.id);
+    }
+    const current = memoryById(db, source, id)!;
+    store.move(current, target);
+  }
+
+  function moveSessions(source: number, target: number): number {
+    type Row = { id: number; external_id: string; metadata: string };
+    const rows = db
+      .query<Row, [number]>("SELECT id, external_id, metadata FROM sessions WHERE owner_id = ?")
+      .all(source);
+    for (const row of rows) {
+      const same = db
+        .query<{ id: number; metadata: string }, [number, string]>(
+          "SELECT id, metadata FROM sessions WHERE owner_id = ? AND external_id = ?",
+        )
+        .get(target, row.external_id);
+      if (same) {
+        const metadata = {
+          ...(JSON.parse(row.metadata) as JsonObject),
+          ...(JSON.parse(same.metadata) as JsonObject),
+        };
+        db.query("UPDATE sessions SET metadata = ? WHERE id = ?").run(JSON.stringify(metadata), same.id);
+        for (const table of ["episodes", "summaries"]) {
+          db.query(`UPDATE ${table} SET session_id = ?, owner_id = ? WHERE session_id = ?`).run(
+            same.id,
+            target,
+            row.id,
+          );
+        }
+        db.query("DELETE FROM sessions WHERE id = ?").run(row.id);
+      } else {
+        db.query("UPDATE sessions SET owner_id = ? WHERE id = ?").run(target, row.id);
+        for (const table of ["episodes", "summaries"]) {
+          db.query(`UPDATE ${table} SET owner_id = ? WHERE session_id = ?`).run(target, row.id);
+        }
+      }
+    }
+    for (const table of ["receipts", "usage"]) {
+      db.query(`UPDATE ${table} SET owner_id = ? WHERE owner_id = ?`).run(target, source);
+    }
+    db.query("DELETE FROM session_turns WHERE owner_id = ?").run(source);
+    db.query("DELETE FROM blocks WHERE owner_id = ?").run(source);
+    moveEntities(source, target);
+    return rows.length;
+  }
+
+  function moveEntities(source: number, target: number): void {
+    const rows = db
+      .query<{ id: number; name: string; type: string }, [number]>(
+        "SELECT id, name, type FROM entities WHERE owner_id = ?",
+      )
+      .all(source);
+    for (const row of rows) {
+      const same = db
+        .query<{ id: number }, [number, string, string]>(
+          "SELECT id FROM entities WHERE owner_id = ? AND name = ? AND type = ?",
+        )
+        .get(target, row.name, row.type);
+      if (!same) {
+        db.query("UPDATE entities SET owner_id = ? WHERE id = ?").run(target, row.id);
+        continue;
+      }
+      db.query("UPDATE OR IGNORE relationships SET from_id = ? WHERE from_id = ?").run(same.id, row.id);
+      db.query("UPDATE OR IGNORE relationships SET to_id = ? WHERE to_id = ?").run(same.id, row.id);
+      db.query("DELETE FROM entities WHERE id = ?").run(row.id);
+    }
+  }
+
+  return { merge };
+}
