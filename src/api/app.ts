@@ -1,11 +1,12 @@
 /** The JSON routes: `/api`, the conversation routes, `/health`, `/ready`, `/metrics`, `/openapi.json` and `/docs`. */
 import { Hono } from "hono";
 import type { Admin } from "../admin.ts";
-import type { Env } from "../auth.ts";
+import { identify, type Auth, type Env } from "../auth.ts";
 import type { Engine } from "../engine.ts";
 import { AppError } from "../error.ts";
 import { errorResponse } from "../respond.ts";
 import { conversationOperations } from "./conversations.ts";
+import { mountDocs } from "./docs.tsx";
 import { document } from "./document.ts";
 import { keyOperations } from "./keys.ts";
 import { memoryOperations } from "./memory.ts";
@@ -16,6 +17,7 @@ import { settingsOperations } from "./settings.ts";
 export type ApiDeps = {
   engine: Engine;
   admin: Admin;
+  auth: Auth;
   version: string;
   /** Throws 429 when a key has sent too much; the proxy counts with the same. */
   admitKey: (key: ApiKey) => void;
@@ -25,17 +27,17 @@ export type ApiDeps = {
   checkAnswers?: boolean;
 };
 
-/** Made on the first request, since schemas cost time to build. `principal` must be set before. */
+/** Made on the first request, since schemas cost time to build. */
 export function createApi(deps: ApiDeps): Hono<Env> {
   const app = new Hono<Env>();
   const operations = allOperations(deps);
+  app.use(identify(deps.auth));
   mount(app, operations, {
     ownerExists: deps.admin.ownerExists,
     admitKey: deps.admitKey,
     checkAnswers: deps.checkAnswers ?? false,
   });
-  const openapi = JSON.stringify(document(operations, deps.version));
-  app.get("/openapi.json", (c) => c.body(openapi, 200, { "Content-Type": "application/json" }));
+  mountDocs(app, document(operations, deps.version));
   app.notFound((c) =>
     errorResponse(new AppError("not_found", `There is no route ${c.req.path}; see /docs.`)),
   );

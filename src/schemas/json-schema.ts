@@ -3,6 +3,7 @@ import { z } from "zod";
 
 export type JsonSchema = {
   type?: string;
+  format?: string;
   properties?: Record<string, JsonSchema>;
   required?: string[];
   anyOf?: JsonSchema[];

@@ -1,0 +1,105 @@
+/** The JSON routes over a real engine, file and authentication, on a port of their own, with two keys and a token. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createAdmin } from "../../src/admin.ts";
+import { createApi } from "../../src/api/app.ts";
+import type { Document } from "../../src/api/document.ts";
+import { createKeyLimit } from "../../src/api/limits.ts";
+import { createAuth } from "../../src/auth.ts";
+import { resolveConfig } from "../../src/config.ts";
+import { rotateToken } from "../../src/db/access.ts";
+import { openDatabase } from "../../src/db/open.ts";
+import { openEngine } from "../../src/memory/engine.ts";
+
+export type ApiServer = Awaited<ReturnType<typeof startApi>>;
+export type Answer = { status: number; headers: Headers; text: string; json: Any };
+/** JSON whose shape the test knows: reading what is not there gives undefined and fails the test on its value. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Any = any;
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+export async function startApi({ checkAnswers = true } = {}) {
+  const dir = mkdtempSync(join(tmpdir(), "recollect-api-"));
+  const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir } }, {});
+  const engine = openEngine({ config, log: silent, leaseName: "test" });
+  const db = openDatabase(join(dir, "recollect.db"));
+  const admin = createAdmin({ db });
+  const token = rotateToken(db);
+  const anna = admin.keys.create({ name: "Anna", id: "anna" });
+  const bert = admin.keys.create({ name: "Bert", id: "bert" });
+  const errors: unknown[] = [];
+  const api = createApi({
+    engine: engine.engine,
+    admin,
+    auth: createAuth({ db, config }),
+    version: "0.0.0-test",
+    admitKey: createKeyLimit(),
+    logError: (error) => errors.push(error),
+    checkAnswers,
+  });
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 60,
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    fetch: (request) => api.fetch(request, { address: "127.0.0.1", secure: false }),
+  });
+  const url = `http://127.0.0.1:${server.port}`;
+
+  async function send(
+    secret: string | null,
+    method: string,
+    path: string,
+    init: RequestInit = {},
+  ): Promise<Answer> {
+    const headers = new Headers(init.headers);
+    if (secret !== null) headers.set("authorization", `Bearer ${secret}`);
+    const response = await fetch(url + path, { ...init, method, headers });
+    const text = await response.text();
+    const isJson = (response.headers.get("content-type") ?? "").startsWith("application/json");
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: isJson ? JSON.parse(text) : null,
+    };
+  }
+
+  /** Calls with a JSON body when one is given. */
+  const as = (secret: string | null) => (method: string, path: string, body?: unknown) =>
+    send(
+      secret,
+      method,
+      path,
+      body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } },
+    );
+
+  return {
+    url,
+    dir,
+    db,
+    engine: engine.engine,
+    admin,
+    token,
+    secrets: { anna: anna.secret, bert: bert.secret },
+    /** Internal errors that routes answered 500 for. */
+    errors,
+    send,
+    as,
+    anna: as(anna.secret),
+    bert: as(bert.secret),
+    management: as(token),
+    anonymous: as(null),
+    document: async () => (await as(null)("GET", "/openapi.json")).json as Document,
+    async stop() {
+      await server.stop(true);
+      db.close();
+      await engine.stop();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
