@@ -161,6 +161,8 @@ export function createJobs(deps: JobsDeps) {
   return {
     handle,
     queue,
+    /** Looks for due jobs now, after something outside made them due. */
+    wake: () => wake?.(),
     /** Starts the runner; it takes up what earlier processes left. */
     start(): void {
       freeLeases(db, self);
