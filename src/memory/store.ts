@@ -19,6 +19,8 @@ import type { JsonObject, MemoryOrigin, MemoryStatus, MemoryType } from "./types
 /** Called inside the transaction that changes a row: outboxes and embedding jobs are written with it. */
 export type StoreHooks = {
   changed(db: Database, row: MemoryRow): void;
+  /** Only `confirmedAt` moved: the same was said again. */
+  confirmed?(db: Database, row: MemoryRow): void;
   removed(db: Database, row: MemoryRow): void;
 };
 
@@ -70,7 +72,9 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
     const at = now();
     if (Object.keys(real).length === 0) {
       changeMemory(db, row.seq, { confirmed_at: at });
-      return reload(row);
+      const same = reload(row);
+      hooks.confirmed?.(db, same);
+      return same;
     }
     if (real.content !== undefined) real.tokens = estimateTokens(real.content);
     const metadata = JSON.parse(real.metadata ?? row.metadata) as JsonObject;

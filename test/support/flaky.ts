@@ -72,17 +72,10 @@ export function startFlaky(target: string): Flaky {
             });
           if (fault.cutAfter) {
             await fetchTarget(request);
-            // An errored stream makes the server close the socket before any complete answer.
-            return new Response(
-              new ReadableStream({
-                start(controller) {
-                  controller.enqueue(new TextEncoder().encode('{"resu'));
-                },
-                pull(controller) {
-                  controller.error(new Error("cut"));
-                },
-              }),
-            );
+            // Every open connection is closed before an answer is written.
+            await server.stop(true);
+            server = serve(port);
+            return new Response(null, { status: 502 });
           }
         }
         return fetchTarget(request);

@@ -237,11 +237,13 @@ export function createMirror(deps: MirrorDeps) {
   }
 
   /** Looks whether something has to be filled: at the start, after a change of settings or model, and now and then. */
-  function check(): void {
+  function check(signature: string | null = null): void {
     const connection = deps.connection();
     if (!connection.enabled || connection.url === null) return;
-    for (const source of sources)
-      if (!filled(source, connection)?.complete || !opened.has(source.kind)) queueFill(source.kind);
+    for (const source of sources) {
+      const known = opened.get(source.kind);
+      if (!known?.complete || (signature !== null && known.signature !== signature)) queueFill(source.kind);
+    }
   }
 
   const pending = (): number => countOutbox(db, OUTBOX) + countOutbox(db, FILL);

@@ -232,9 +232,9 @@ export function createOperations(mirror: Mirror) {
 
   /** Asks for the health again and keeps it for the status page. */
   async function watch(): Promise<void> {
-    if (deps.connection().enabled) last = { at: deps.now(), health: await health() };
-    else last = null;
-    mirror.check();
+    const { enabled, embeddingModel } = deps.connection();
+    last = enabled ? { at: deps.now(), health: await health() } : null;
+    if (enabled) mirror.check((await deps.embedder(embeddingModel))?.signature ?? null);
   }
 
   /** `healthy` means that a real search worked, within the last 30 s. */

@@ -4,6 +4,7 @@ import { takeAlong } from "../../db/mirror.ts";
 import { transact } from "../../db/open.ts";
 import { EmbeddingError } from "../../embed/types.ts";
 import type { Embedder } from "../../embed/types.ts";
+import { embedItems } from "../../embed/windows.ts";
 import { PartDown } from "../../memory/jobs.ts";
 import type { JobHandler } from "../../memory/jobs.ts";
 import type { Kind } from "../../memory/types.ts";
@@ -153,20 +154,16 @@ export async function upsert(
   embedder: Embedder,
   rows: readonly MirrorRow[],
 ): Promise<void> {
-  const windows = rows.flatMap((row) =>
-    Object.entries(row.texts).flatMap(([name, text]) =>
-      embedder.windows(text).map((window) => ({ row, name, window })),
-    ),
+  const texts = rows.flatMap((row) => Object.entries(row.texts).map(([name, text]) => ({ row, name, text })));
+  const made = await embedItems(
+    embedder,
+    texts.map((one) => one.text),
   );
-  const made = await embedder.embed(windows.map((w) => w.window));
   const vectors = new Map<MirrorRow, Record<string, number[]>>();
-  windows.forEach(({ row, name }, i) => {
+  texts.forEach(({ row, name }, i) => {
     const named = vectors.get(row) ?? {};
     vectors.set(row, named);
-    const vector = Array.from(made[i]!);
-    const before = named[name];
-    // The server makes cosine vectors of unit length, so a sum points where the mean does.
-    named[name] = before ? before.map((value, at) => value + (vector[at] ?? 0)) : vector;
+    named[name] = sum(made[i]!);
   });
   const points = rows.map((row) => {
     const named = vectors.get(row) ?? {};
@@ -175,6 +172,14 @@ export async function upsert(
   await q.call("write", (api, init) =>
     api.upsertPoints({ collection_name: collection, wait: true, points }, init),
   );
+}
+
+/** The server makes cosine vectors of unit length, so a sum points where the mean does. */
+function sum(windows: readonly Float32Array[]): number[] {
+  const [first, ...rest] = windows;
+  const total = Array.from(first!);
+  for (const window of rest) for (let i = 0; i < total.length; i++) total[i]! += window[i]!;
+  return total;
 }
 
 /** One slice of filling in the rows of a kind that have no current point; queues the next until all are there. */
@@ -210,7 +215,7 @@ export function fillHandler(mirror: Mirror): JobHandler {
         opened.cursor = rows.at(-1)!.cursor;
         opened.done += rows.length;
         if (performance.now() > until || run.signal.aborted) {
-          next(opened, kind, run.done);
+          next(opened, kind, () => run.done());
           return;
         }
         mirror.remember(opened);
