@@ -1,14 +1,19 @@
 /** Middleware order and every mount, on one screen. Faces that are not on the hot path are loaded when first called. */
 import type { Database } from "bun:sqlite";
 import { Hono } from "hono";
+import { createAdmin } from "./admin.ts";
 import { identify } from "./auth.ts";
 import type { Auth, Env } from "./auth.ts";
 import type { Config } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { AppError } from "./error.ts";
+import { securityHeaders } from "./headers.ts";
 import { hostCheck } from "./host.ts";
+import { createKeyLimit } from "./limit.ts";
 import type { Log } from "./log.ts";
 import type { MemorySettings } from "./memory/settings.ts";
+import { countRequests } from "./metrics.ts";
+import type { Metrics } from "./metrics.ts";
 import { errorResponse } from "./respond.ts";
 import type { Seal } from "./seal.ts";
 import { VERSION } from "./version.ts";
@@ -21,14 +26,45 @@ export type AppDeps = {
   seal: Seal;
   engine: Engine;
   auth: Auth;
+  metrics: Metrics;
   /** The memory settings in force now. */
   settings: () => MemorySettings;
 };
+
+const apiPaths = [
+  "/api/*",
+  "/sessions/*",
+  "/episodes/*",
+  "/entities/*",
+  "/relationships/*",
+  "/summaries/*",
+  "/context/*",
+  "/health/*",
+  "/ready/*",
+  "/metrics/*",
+  "/openapi.json",
+  "/docs/*",
+];
 
 export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
   const knownHost = hostCheck(deps.config);
   const started = performance.now();
+  const admin = createAdmin({ db: deps.db });
+  const shared = {
+    engine: deps.engine,
+    auth: deps.auth,
+    version: VERSION,
+    /** One count for a key, whatever door it comes through. */
+    admitKey: createKeyLimit(),
+    log: deps.log,
+  };
+  const api = lazy(async () =>
+    (await import("./api/app.ts")).createApi({ ...shared, admin, metrics: deps.metrics }),
+  );
+  const mcp = lazy(async () =>
+    (await import("./mcp/http.ts")).createMcpHandler({ ...shared, ownerExists: admin.ownerExists }),
+  );
 
   app.onError((error) => {
     if (!(error instanceof AppError) || error.code === "internal")
@@ -37,6 +73,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   });
   app.notFound((c) => errorResponse(new AppError("not_found", `There is no ${c.req.method} ${c.req.path}.`)));
 
+  app.use(securityHeaders());
   app.use(async (c, next) => {
     if (!knownHost(c.req.header("host") ?? null)) {
       throw new AppError(
@@ -53,6 +90,23 @@ export function createApp(deps: AppDeps): Hono<Env> {
       uptimeSeconds: Math.floor((performance.now() - started) / 1000),
     }),
   );
+  // These know for themselves who calls, and count their requests by their own routes.
+  for (const path of apiPaths) app.all(path, async (c) => (await api()).fetch(c.req.raw, c.env));
+  app.all("/mcp", async (c) => (await mcp())(c.req.raw, c.env));
+
+  app.use(countRequests(deps.metrics));
   app.use(identify(deps.auth));
   return app;
+}
+
+/** Made on the first call; a failure is tried again on the next. */
+function lazy<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = null;
+      throw error;
+    });
+    return made;
+  };
 }

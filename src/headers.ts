@@ -15,6 +15,7 @@ const always: [name: string, value: string][] = [
 export function securityHeaders(): MiddlewareHandler<{ Bindings: { secure: boolean } }> {
   return async (c, next) => {
     await next();
+    if (c.req.path.startsWith("/v1/")) return;
     for (const [name, value] of always) if (!c.res.headers.has(name)) c.res.headers.set(name, value);
     if (c.env.secure) c.res.headers.set("Strict-Transport-Security", "max-age=31536000");
   };

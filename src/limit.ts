@@ -1,4 +1,5 @@
 /** At most so many of something by one name in any window of time: requests of a key, wrong sign-ins of an address. */
+import { AppError } from "./error.ts";
 
 export type RateLimiter = {
   /** Counts one, unless `limit` were passed in the window: then the seconds until there is room, else 0. */
@@ -23,3 +24,19 @@ export function createRateLimiter({ windowMs = 60_000, names = 10_000, now = Dat
     },
   };
 }
+
+/** A key's own limit: throws 429 with the seconds to wait. Without `requestsPerMinute` there is none. */
+export function createKeyLimit(now = Date.now): (key: KeyLimits) => void {
+  const limiter = createRateLimiter({ now });
+  return ({ id, requestsPerMinute }) => {
+    if (requestsPerMinute === null) return;
+    const retryAfter = limiter.take(id, requestsPerMinute);
+    if (retryAfter > 0) {
+      throw new AppError("rate_limited", `This key may send ${requestsPerMinute} requests a minute.`, {
+        retryAfter,
+      });
+    }
+  };
+}
+
+type KeyLimits = { id: string; requestsPerMinute: number | null };

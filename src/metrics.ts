@@ -3,6 +3,9 @@
  * threads as plain data, and `renderMetrics` adds snapshots up.
  */
 
+import type { MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
+
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 const counters = {
@@ -76,6 +79,17 @@ export function createMetrics(): Metrics {
         histograms: [...observed.values()],
         gauges: [...levels.values()],
       }),
+  };
+}
+
+/** Counts requests and their time to answer by route pattern, which must be the innermost one: mount it per app. */
+export function countRequests(metrics: Metrics): MiddlewareHandler {
+  return async (c, next) => {
+    const started = performance.now();
+    await next();
+    const route = routePath(c);
+    metrics.count("recollect_requests_total", { route, status: c.res.status });
+    metrics.observe("recollect_request_seconds", (performance.now() - started) / 1000, { route });
   };
 }
 

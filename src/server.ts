@@ -15,6 +15,7 @@ import { seedMemorySetting, settingsReader } from "./db/settings.ts";
 import { AppError } from "./error.ts";
 import { peerOf } from "./host.ts";
 import type { Log } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
 import { openSeal } from "./seal.ts";
 import { baseUrl } from "./server-url.ts";
 import { startEngine } from "./worker/client.ts";
@@ -86,6 +87,7 @@ async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>,
     seal,
     engine: thread.engine,
     auth,
+    metrics: createMetrics(),
     settings: () => settings.read(),
   });
 

@@ -3,7 +3,9 @@ import { Hono } from "hono";
 import type { Admin } from "../admin.ts";
 import { identify, type Auth, type Env } from "../auth.ts";
 import type { Engine } from "../engine.ts";
-import { AppError } from "../error.ts";
+import { AppError, toAppError } from "../error.ts";
+import type { Log } from "../log.ts";
+import { countRequests, type Metrics } from "../metrics.ts";
 import { errorResponse } from "../respond.ts";
 import { conversationOperations } from "./conversations.ts";
 import { mountDocs } from "./docs.tsx";
@@ -21,8 +23,8 @@ export type ApiDeps = {
   version: string;
   /** Throws 429 when a key has sent too much; the proxy counts with the same. */
   admitKey: (key: ApiKey) => void;
-  /** Writes an internal error to the log. */
-  logError: (error: unknown) => void;
+  metrics: Metrics;
+  log: Pick<Log, "error">;
   /** Compares every answer with its schema (tests). */
   checkAnswers?: boolean;
 };
@@ -31,18 +33,19 @@ export type ApiDeps = {
 export function createApi(deps: ApiDeps): Hono<Env> {
   const app = new Hono<Env>();
   const operations = allOperations(deps);
+  app.use(countRequests(deps.metrics));
   app.use(identify(deps.auth));
   mount(app, operations, {
     ownerExists: deps.admin.ownerExists,
     admitKey: deps.admitKey,
     checkAnswers: deps.checkAnswers ?? false,
   });
-  mountDocs(app, document(operations, deps.version));
+  mountDocs(app, () => document(operations, deps.version));
   app.notFound((c) =>
     errorResponse(new AppError("not_found", `There is no route ${c.req.path}; see /docs.`)),
   );
   app.onError((error) => {
-    deps.logError(error);
+    if (toAppError(error).code === "internal") deps.log.error("request.failed", { error });
     return errorResponse(error);
   });
   return app;

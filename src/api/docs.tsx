@@ -8,11 +8,13 @@ import type { Document } from "./document.ts";
 const policy =
   "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-export function mountDocs(app: Hono<Env>, document: Document): void {
-  const json = JSON.stringify(document);
-  app.get("/openapi.json", (c) => c.body(json, 200, { "Content-Type": "application/json" }));
+/** `make` is called once, when somebody first asks. */
+export function mountDocs(app: Hono<Env>, make: () => Document): void {
+  let made: Document | null = null;
+  const document = () => (made ??= make());
+  app.get("/openapi.json", (c) => c.json(document()));
   app.get("/docs", (c) =>
-    c.html(<DocsPage document={document} />, 200, { "Content-Security-Policy": policy }),
+    c.html(<DocsPage document={document()} />, 200, { "Content-Security-Policy": policy }),
   );
   app.get("/docs/docs.css", (c) =>
     c.body(styles, 200, { "Content-Type": "text/css; charset=utf-8", "Cache-Control": "max-age=3600" }),

@@ -121,7 +121,8 @@ type Common = { apiKeyId?: string; user?: string };
 const commonNames = ["apiKeyId", "user"] as const;
 
 function reader(operation: Operation) {
-  const queryTypes = operation.query ? propertyTypes(operation.query) : {};
+  let types: Record<string, string> | null = null;
+  const queryTypes = () => (types ??= operation.query ? propertyTypes(operation.query) : {});
   return async (c: Call) => {
     const details: ErrorDetail[] = [];
     const params = operation.params?.safeParse(c.req.param());
@@ -132,7 +133,7 @@ function reader(operation: Operation) {
       const [value = ""] = values;
       if (values.length > 1) details.push({ field: name, message: "was given more than once" });
       else if (operation.owner && isCommon(name)) common[name] = value;
-      else raw[name] = fromText(value, queryTypes[name]);
+      else raw[name] = fromText(value, queryTypes()[name]);
     }
     const query = operation.query ? collect(operation.query, raw, details) : refuseAll(raw, details);
     let body: unknown;

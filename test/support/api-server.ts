@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { createAdmin } from "../../src/admin.ts";
 import { createApi } from "../../src/api/app.ts";
 import type { Document } from "../../src/api/document.ts";
-import { createKeyLimit } from "../../src/api/limits.ts";
+import { createKeyLimit } from "../../src/limit.ts";
 import { createAuth } from "../../src/auth.ts";
 import { resolveConfig } from "../../src/config.ts";
 import { rotateToken } from "../../src/db/access.ts";
 import { openDatabase } from "../../src/db/open.ts";
+import { createMetrics } from "../../src/metrics.ts";
 import { openEngine } from "../../src/memory/engine.ts";
 
 export type ApiServer = Awaited<ReturnType<typeof startApi>>;
@@ -36,7 +37,8 @@ export async function startApi({ checkAnswers = true } = {}) {
     auth: createAuth({ db, config }),
     version: "0.0.0-test",
     admitKey: createKeyLimit(),
-    logError: (error) => errors.push(error),
+    metrics: createMetrics(),
+    log: { error: (_event, fields) => void errors.push(fields?.["error"]) },
     checkAnswers,
   });
   const server = Bun.serve({

@@ -1,0 +1,86 @@
+/** The MCP server of one caller: lists the tools it may use and runs them. */
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type CallToolResult,
+} from "@modelcontextprotocol/sdk/types.js";
+import type { Engine } from "../engine.ts";
+import { toAppError } from "../error.ts";
+import type { Log } from "../log.ts";
+import { jsonSchema } from "../schemas/json-schema.ts";
+import { check } from "../validate.ts";
+import { checkScope, tools, type AnyTool, type McpCaller } from "./tools.ts";
+
+const instructions =
+  "A long-term memory of the person you talk with. Search it before answering what depends on the past; add durable " +
+  "statements (preferences, decisions, facts, instructions), never secrets; correct or delete what is no longer true.";
+
+export type McpDeps = { engine: Engine; version: string; log: Log };
+
+export function createMcpServer({ engine, version, log }: McpDeps, caller: McpCaller): Server {
+  const server = new Server(
+    { name: "recollect", title: "Recollect", version },
+    { capabilities: { tools: {} }, instructions, jsonSchemaValidator: noElicitation },
+  );
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: tools
+      .filter((tool) => caller.kind === "management" || caller.scopes.includes(tool.scope))
+      .map(listed),
+  }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
+    const tool = tools.find(({ name }) => name === params.name);
+    if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name}.`);
+    const token = params._meta?.progressToken;
+    try {
+      checkScope(tool, caller);
+      const input = check(tool.input, params.arguments ?? {});
+      const result = await tool.run(input, {
+        engine,
+        caller,
+        signal: extra.signal,
+        progress: async (progress, total) => {
+          if (token === undefined) return;
+          await extra.sendNotification({
+            method: "notifications/progress",
+            params: { progressToken: token, progress, total },
+          });
+        },
+      });
+      return { content: [{ type: "text", text: JSON.stringify(result) }], structuredContent: result };
+    } catch (thrown) {
+      return toolError(tool, thrown, log);
+    }
+  });
+  return server;
+}
+
+/** A sentence that the model can act on: every wrong field, or what to do. */
+function toolError(tool: AnyTool, thrown: unknown, log: Log): CallToolResult {
+  const error = toAppError(thrown);
+  if (error.code === "internal") log.error("mcp.tool.failed", { tool: tool.name, error: error.cause });
+  const fields = error.details.map(({ field, message }) => `${field}: ${message}`).join("; ");
+  return { content: [{ type: "text", text: fields || error.message }], isError: true };
+}
+
+function listed(tool: AnyTool) {
+  return {
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema: objectSchema(tool.input),
+    outputSchema: objectSchema(tool.output, "output"),
+    annotations: { title: tool.title, openWorldHint: false, ...tool.hints },
+  };
+}
+
+function objectSchema(schema: AnyTool["input"], io: "input" | "output" = "input") {
+  return { ...jsonSchema(schema, io), type: "object" as const };
+}
+
+/** The SDK builds a schema compiler for answers to elicitation, which we never ask for. */
+const noElicitation = {
+  getValidator: () => () => ({ valid: false as const, data: undefined, errorMessage: "not supported" }),
+};
