@@ -44,4 +44,6 @@ export interface Predicate {
   readonly retentionDays: number;
   /** Milliseconds UTC. */
   readonly now: number;
+  /** Memories of this type alone. */
+  readonly type?: string;
 }
