@@ -1,0 +1,685 @@
+/** The list of memories: stats, filters, rows with their inline edit, bulk actions. */
+import type { Child } from "hono/jsx";
+import { type Memory, memoryTypes } from "../src/memory/types.ts";
+import { ago, count, cut, href, memoryHref, ms, num, until } from "./format.ts";
+import { Icon, TypeWord } from "./icons.tsx";
+import { type Chrome, Page } from "./layout.tsx";
+import { type Owner, ownerName, ownerOptions } from "./owners.ts";
+import {
+  Bar,
+  DialogLink,
+  Disclosure,
+  Dot,
+  Empty,
+  type Errors,
+  Field,
+  type Fill,
+  FormErrors,
+  Head,
+  Input,
+  Pager,
+  Partial,
+  Select,
+  type State,
+  Submit,
+  Swatch,
+  Text,
+  Textarea,
+  voice,
+  When,
+} from "./parts.tsx";
+
+export interface MemoryFilters {
+  q: string;
+  type: string;
+  status: string;
+  owner: string;
+  page: number;
+}
+
+export interface MemoryStats {
+  total: number;
+  byType: Readonly<Record<string, number>>;
+  tokensUsed: number;
+  hitRate: number | null;
+  hits: number;
+  misses: number;
+}
+
+export interface Health {
+  working: boolean;
+  latencyMs: number;
+  error?: string | undefined;
+}
+
+/** What an edit form holds: texts as they were typed. */
+export interface MemoryDraft {
+  content: string;
+  key: string;
+  type: string;
+  expiresAt: string;
+}
+
+export interface MemoryListProps {
+  rows: readonly Memory[];
+  total: number;
+  from: number;
+  filters: MemoryFilters;
+  owners: readonly Owner[];
+  /** A row that is open for editing. */
+  editing?: { id: string; draft: MemoryDraft; errors: Errors } | undefined;
+}
+
+export const PAGE_SIZE = 25;
+
+const name = (memory: Memory) => cut(memory.content.replaceAll(/\s+/g, " "), 48);
+
+/** Why a row stands out: chips after its meta line. */
+const Chips = ({ memory }: { memory: Memory }) => (
+  <>
+    {memory.pinned ? <span class="chip">pinned</span> : null}
+    {memory.status === "active" ? null : <span class="chip">{memory.status}</span>}
+    {memory.origin === "assistant" ? <span class="chip">said by the assistant</span> : null}
+    {memory.origin === "summary" ? <span class="chip">summary</span> : null}
+    {memory.origin === "import" || memory.origin === "mcp" ? <span class="chip">{memory.origin}</span> : null}
+    {memory.expiresAt ? <span class="chip">expires {until(memory.expiresAt)}</span> : null}
+  </>
+);
+
+/** Buttons of a row belong to the form #act: its answer brings the changed row, or takes it away. */
+const Act = ({ verb, id, children }: { verb: string; id: string; children: Child }) => (
+  <button form="act" name={verb} value={id}>
+    {children}
+  </button>
+);
+
+export const MemoryRow = ({
+  memory,
+  owners,
+  isNew,
+  focus,
+}: {
+  memory: Memory;
+  owners: readonly Owner[];
+  isNew?: boolean;
+  /** Which control of the row gets the focus after a swap. */
+  focus?: "edit" | "more";
+}) => {
+  const { id } = memory;
+  const label = name(memory);
+  const live = memory.status === "active" || memory.status === "pending";
+  const classes = [
+    "memory",
+    memory.pinned ? "is-pinned" : "",
+    live ? "" : "is-faded",
+    isNew ? "is-new" : "",
+  ].filter(Boolean);
+  return (
+    <li class={classes.join(" ")} id={`m-${id}`}>
+      <input type="checkbox" name="id" value={id} form="act" aria-label={`Select: ${label}`} />
+      <div class="memory-main">
+        <p class="memory-text" {...voice(memory.content)}>
+          <a href={memoryHref(id)}>
+            <Text text={cut(memory.content, 240)} />
+          </a>
+        </p>
+        <p class="memory-meta">
+          <TypeWord type={memory.type} />
+          {memory.key ? <code dir="auto">{cut(memory.key, 60)}</code> : null}
+          <span>{ownerName(owners, memory.apiKeyId)}</span>
+          <span class="only-sm">{ago(memory.createdAt)}</span>
+          <Chips memory={memory} />
+        </p>
+      </div>
+      <span class={memory.accessCount ? "memory-uses" : "memory-uses is-zero"}>
+        {memory.accessCount ? `${num(memory.accessCount)}×` : "never"}
+      </span>
+      <When at={memory.createdAt} class="memory-when">
+        {ago(memory.createdAt)}
+      </When>
+      <div class="memory-actions">
+        <a
+          class="btn btn-quiet btn-icon btn-sm only-lg"
+          href={memoryHref(id, "edit")}
+          hx-get={memoryHref(id, "edit")}
+          hx-target="closest li"
+          aria-label={`Edit: ${label}`}
+          {...(focus === "edit" ? { autofocus: true } : {})}
+        >
+          <Icon name="edit" />
+        </a>
+        {memory.status === "archived" ? (
+          <button
+            class="btn btn-quiet btn-icon btn-sm only-lg"
+            form="act"
+            name="unarchive"
+            value={id}
+            aria-label={`Bring back: ${label}`}
+          >
+            <Icon name="undo" />
+          </button>
+        ) : (
+          <button
+            class="btn btn-quiet btn-icon btn-sm only-lg"
+            form="act"
+            name="archive"
+            value={id}
+            aria-label={`Archive: ${label}`}
+          >
+            <Icon name="archive" />
+          </button>
+        )}
+        <button
+          class="btn btn-quiet btn-icon btn-sm"
+          type="button"
+          popovertarget={`more-${id}`}
+          aria-label={`More for: ${label}`}
+          {...(focus === "more" ? { autofocus: true } : {})}
+        >
+          <Icon name="more" />
+        </button>
+        <div class="menu" id={`more-${id}`} popover="auto">
+          <a href={memoryHref(id)}>
+            <Icon name="memories" />
+            Open
+          </a>
+          <a href={memoryHref(id, "edit")}>
+            <Icon name="edit" />
+            Edit
+          </a>
+          <Act verb={memory.pinned ? "unpin" : "pin"} id={id}>
+            <Icon name="pin" />
+            {memory.pinned ? "Unpin" : "Pin"}
+          </Act>
+          {memory.status === "archived" ? (
+            <Act verb="unarchive" id={id}>
+              <Icon name="undo" />
+              Bring back
+            </Act>
+          ) : (
+            <Act verb="archive" id={id}>
+              <Icon name="archive" />
+              Archive
+            </Act>
+          )}
+          <hr />
+          <DialogLink to={memoryHref(id, "delete")}>
+            <Icon name="trash" />
+            Delete for good…
+          </DialogLink>
+        </div>
+      </div>
+    </li>
+  );
+};
+
+export const draftOf = (memory: Memory): MemoryDraft => ({
+  content: memory.content,
+  key: memory.key ?? "",
+  type: memory.type,
+  expiresAt: memory.expiresAt?.slice(0, 10) ?? "",
+});
+
+const editLabels = { content: "What is remembered", key: "Key", type: "Type", expiresAt: "Forget after" };
+
+/** The form in place of a row. Saving answers with the row, a mistake with this form at 422. */
+export const MemoryEdit = ({
+  id,
+  draft,
+  errors,
+  back,
+}: {
+  id: string;
+  draft: MemoryDraft;
+  errors: Errors;
+  /** Where Cancel goes without script. */
+  back: string;
+}) => {
+  const form = `edit-${id}`;
+  const field = { form, errors };
+  const fine = Object.keys(errors).length === 0;
+  return (
+    <li class="memory-edit" id={`m-${id}`}>
+      <form
+        method="post"
+        action={memoryHref(id, "edit")}
+        hx-post={memoryHref(id, "edit")}
+        hx-target="closest li"
+        hx-disable="find .btn-primary"
+        aria-label="Edit memory"
+      >
+        <FormErrors form={form} errors={errors} labels={editLabels} />
+        <div class="fields">
+          <Field {...field} name="content" label={editLabels.content} wide>
+            <Textarea
+              {...field}
+              name="content"
+              value={draft.content}
+              rows={2}
+              more={{ required: true, dir: "auto", ...(fine ? { autofocus: true } : {}) }}
+            />
+          </Field>
+          <Field {...field} name="key" label={editLabels.key} class="span-2">
+            <Input {...field} name="key" value={draft.key} kind="mono" more={{ maxlength: 200 }} />
+          </Field>
+          <Field {...field} name="type" label={editLabels.type} class="span-2 half">
+            <Select {...field} name="type" options={memoryTypes} value={draft.type} />
+          </Field>
+          <Field {...field} name="expiresAt" label={editLabels.expiresAt} class="span-2 half">
+            <Input {...field} name="expiresAt" value={draft.expiresAt} more={{ type: "date" }} />
+          </Field>
+        </div>
+        <div class="form-foot">
+          <Submit>Save</Submit>
+          <a class="btn btn-quiet" href={back} hx-get={memoryHref(id, "row")} hx-target="closest li">
+            Cancel
+          </a>
+          <p class="note push only-lg">The old text stays in the history.</p>
+        </div>
+      </form>
+    </li>
+  );
+};
+
+const statuses: [string, string][] = [
+  ["", "Active"],
+  ["pending", "Pending"],
+  ["superseded", "Superseded"],
+  ["archived", "Archived"],
+  ["any", "Any status"],
+];
+
+export const listHref = (filters: MemoryFilters, page: number): string =>
+  href("/dashboard/memory", {
+    q: filters.q,
+    type: filters.type,
+    status: filters.status,
+    owner: filters.owner,
+    page: page > 1 ? page : null,
+  });
+
+const Filters = ({ filters, owners }: { filters: MemoryFilters; owners: readonly Owner[] }) => (
+  <form
+    class="toolbar"
+    role="search"
+    aria-label="Memories"
+    method="get"
+    action="/dashboard/memory"
+    hx-get="/dashboard/memory"
+    hx-trigger="submit, input delay:300ms"
+    hx-target="#memory-list"
+    hx-push-url="true"
+    hx-sync="this:replace"
+  >
+    <label class="search">
+      <span class="visually-hidden">Search text and key</span>
+      <Icon name="search" />
+      <input
+        class="input"
+        id="memory-q"
+        type="search"
+        name="q"
+        value={filters.q}
+        placeholder="Search text and key"
+        autocomplete="off"
+        spellcheck={false}
+        maxlength={500}
+      />
+      <span class="spinner" />
+    </label>
+    <Select
+      form="f"
+      name="type"
+      label="Type"
+      value={filters.type}
+      options={[{ value: "", text: "All types" }, ...memoryTypes]}
+    />
+    <Select
+      form="f"
+      name="status"
+      label="Status"
+      value={filters.status}
+      options={statuses.map(([value, text]) => ({ value, text }))}
+    />
+    <Select
+      form="f"
+      name="owner"
+      label="Owner"
+      value={filters.owner}
+      options={[{ value: "", text: "All keys" }, ...ownerOptions(owners, filters.owner)]}
+    />
+    <noscript>
+      <button class="btn">Filter</button>
+    </noscript>
+  </form>
+);
+
+const narrowed = (filters: MemoryFilters) =>
+  Boolean(filters.q || filters.type || filters.status || filters.owner);
+
+const Nothing = ({ filters }: { filters: MemoryFilters }) =>
+  filters.q ? (
+    <Empty
+      title={<>Nothing matches “{cut(filters.q, 60)}”</>}
+      actions={
+        <>
+          <a class="btn" href={listHref({ ...filters, q: "" }, 1)}>
+            Clear the search
+          </a>
+          <a
+            class="btn"
+            href={href("/dashboard/memory", { tab: "playground", query: filters.q, owner: filters.owner })}
+          >
+            <Icon name="playground" />
+            Try it in the Playground
+          </a>
+        </>
+      }
+    >
+      <p>Search here looks for these very letters in text and key. The Playground also finds by meaning.</p>
+    </Empty>
+  ) : narrowed(filters) ? (
+    <Empty
+      title="No memory is of this kind"
+      actions={
+        <a class="btn" href="/dashboard/memory">
+          Show all active ones
+        </a>
+      }
+    >
+      <p>Other filters may show more.</p>
+    </Empty>
+  ) : (
+    <Empty
+      title="Nothing is remembered yet"
+      actions={
+        <>
+          <DialogLink class="btn btn-primary" to="/dashboard/memory/new">
+            <Icon name="plus" />
+            Add memory
+          </DialogLink>
+          <a class="btn" href="/dashboard/connect">
+            Connect a client
+          </a>
+        </>
+      }
+    >
+      <p>Memories appear here after a client has said something lasting, or when you add one.</p>
+    </Empty>
+  );
+
+export const MemoryList = ({ rows, total, from, filters, owners, editing }: MemoryListProps) => (
+  <section class="panel" id="memory-list" aria-label="Memories">
+    {rows.length === 0 ? (
+      <Nothing filters={filters} />
+    ) : (
+      <>
+        <div class="list-head">
+          <input class="pick-all" type="checkbox" data-check-all aria-label="Select all on this page" />
+          <span>{count(total, "memory", "memories")}, newest first</span>
+          <span class="push col-uses">Used</span>
+          <span class="col-when">Learned</span>
+          <span class="col-actions" />
+        </div>
+        <ul>
+          {rows.map((memory) =>
+            memory.id === editing?.id ? (
+              <MemoryEdit
+                id={memory.id}
+                draft={editing.draft}
+                errors={editing.errors}
+                back={listHref(filters, filters.page)}
+              />
+            ) : (
+              <MemoryRow memory={memory} owners={owners} />
+            ),
+          )}
+        </ul>
+        <div class="bulk bulk-sticky">
+          <b class="bulk-count">selected</b>
+          <span class="push" />
+          <button class="btn btn-sm" form="act" name="all" value="pin">
+            <Icon name="pin" />
+            Pin
+          </button>
+          {filters.status === "archived" ? (
+            <button class="btn btn-sm" form="act" name="all" value="unarchive">
+              <Icon name="undo" />
+              Bring back
+            </button>
+          ) : (
+            <button class="btn btn-sm" form="act" name="all" value="archive">
+              <Icon name="archive" />
+              Archive
+            </button>
+          )}
+          <button class="btn btn-sm btn-danger-quiet" form="act" name="all" value="delete">
+            <Icon name="trash" />
+            Delete…
+          </button>
+        </div>
+        <Pager
+          label="Pages"
+          from={from}
+          shown={rows.length}
+          total={total}
+          newer={filters.page > 1 ? listHref(filters, filters.page - 1) : null}
+          older={from + rows.length < total ? listHref(filters, filters.page + 1) : null}
+        />
+      </>
+    )}
+  </section>
+);
+
+const typeFill: Record<string, Fill> = {
+  factual: "fill-1",
+  episodic: "fill-3",
+  procedural: "fill-2",
+  semantic: "fill-4",
+};
+
+export const HealthCell = ({ health }: { health: Health | null }) => {
+  const [state, note]: [State, string] = !health
+    ? ["busy", "being checked"]
+    : health.working
+      ? ["ok", "learn, store and recall work"]
+      : ["bad", health.error ?? "the round trip failed"];
+  return (
+    <div
+      class="cell"
+      id="memory-health"
+      hx-get="/dashboard/memory/health"
+      hx-trigger={health ? "every 30s" : "load, every 30s"}
+    >
+      <dt>
+        <Dot state={state} />
+        Health
+      </dt>
+      <dd class="cell-value">
+        {health?.working ? (
+          <>
+            {num(Math.max(1, health.latencyMs))}
+            <small> ms</small>
+          </>
+        ) : health ? (
+          "Down"
+        ) : (
+          "…"
+        )}
+      </dd>
+      <dd class="cell-note">{note}</dd>
+    </div>
+  );
+};
+
+export const StatsBoard = ({ stats, health }: { stats: MemoryStats; health: Health | null }) => {
+  const parts = memoryTypes.map((type) => [type, stats.byType[type] ?? 0] as const);
+  return (
+    <dl class="board board-stats" id="memory-stats" aria-label="In this list">
+      <div class="cell">
+        <dt>Total entries</dt>
+        <dd class="cell-value">{num(stats.total)}</dd>
+        <dd>
+          <Bar
+            parts={parts.map(([type, n]) => [
+              stats.total ? (n / stats.total) * 100 : 0,
+              typeFill[type] ?? "fill-4",
+            ])}
+          />
+          <ul class="legend">
+            {parts.map(([type, n]) => (
+              <li>
+                <Swatch fill={typeFill[type] ?? "fill-4"} />
+                {type} {num(n)}
+              </li>
+            ))}
+          </ul>
+        </dd>
+      </div>
+      <div class="cell">
+        <dt>Tokens used</dt>
+        <dd class="cell-value">{num(stats.tokensUsed)}</dd>
+        <dd class="cell-note">
+          {stats.total ? `${num(stats.tokensUsed / stats.total)} an entry` : "nothing stored yet"}
+        </dd>
+      </div>
+      <div class="cell">
+        <dt>Hit rate</dt>
+        {stats.hitRate === null ? (
+          <>
+            <dd class="cell-value">–</dd>
+            <dd class="cell-note">no reads yet</dd>
+          </>
+        ) : (
+          <>
+            <dd class="cell-value">
+              {Math.round(stats.hitRate * 100)}
+              <small>%</small>
+            </dd>
+            <dd class="cell-note">
+              {num(stats.hits)} of {num(stats.hits + stats.misses)} reads from the cache
+            </dd>
+          </>
+        )}
+      </div>
+      <HealthCell health={health} />
+    </dl>
+  );
+};
+
+const HowItWorks = () => (
+  <Disclosure title="How it works" class="disclosure-plain" id="how">
+    <div class="disclosure-body">
+      <ol class="how">
+        <li>
+          <b>Listen</b>A client sends a request through Recollect. The exchange is kept as an episode.
+        </li>
+        <li>
+          <b>Learn</b>After the reply, statements about the person become memories.
+        </li>
+        <li>
+          <b>Find</b>The next request is searched by words and by meaning.
+        </li>
+        <li>
+          <b>Inject</b>What fits the budget goes into the prompt. A receipt says what and why.
+        </li>
+      </ol>
+    </div>
+  </Disclosure>
+);
+
+export interface MemoriesProps extends MemoryListProps {
+  chrome: Chrome;
+  stats: MemoryStats;
+  health: Health | null;
+  /** Parts that are down, as sentences. */
+  banners?: Child;
+  dialog?: Child;
+}
+
+export const MemoriesPage = ({ chrome, stats, health, banners, dialog, ...list }: MemoriesProps) => (
+  <Page title="Memories" current="memories" chrome={chrome} dialog={dialog}>
+    <Head title="Memories" sub="What Recollect knows and may put into a prompt.">
+      {chrome.pending > 0 ? (
+        <a class="btn btn-collapse" href="/dashboard/memory/review">
+          <Icon name="inbox" />
+          <span class="btn-label">Review</span>
+          <span class="nav-count">
+            {chrome.pending > 99 ? "99+" : chrome.pending}
+            <span class="visually-hidden"> waiting</span>
+          </span>
+        </a>
+      ) : null}
+      <button class="btn btn-collapse" type="button" popovertarget="transfer">
+        <Icon name="download" />
+        <span class="btn-label">Import, export</span>
+        <Icon name="down" />
+      </button>
+      <DialogLink class="btn btn-collapse" to="/dashboard/memory/compact">
+        <Icon name="archive" />
+        <span class="btn-label">Compact old…</span>
+      </DialogLink>
+      <DialogLink class="btn btn-primary" to="/dashboard/memory/new">
+        <Icon name="plus" />
+        <span>
+          Add<span class="only-lg"> memory</span>
+        </span>
+      </DialogLink>
+      <div class="menu" id="transfer" popover="auto">
+        <DialogLink to="/dashboard/memory/import">
+          <Icon name="upload" />
+          Import a file…
+        </DialogLink>
+        <hr />
+        <a
+          href={href("/dashboard/memory/page.json", {
+            q: list.filters.q,
+            type: list.filters.type,
+            status: list.filters.status,
+            owner: list.filters.owner,
+            page: list.filters.page,
+          })}
+          download
+        >
+          <Icon name="download" />
+          This page as JSON
+        </a>
+        <a href="/dashboard/memory/export" download>
+          <Icon name="download" />
+          Everything as JSONL
+        </a>
+      </div>
+    </Head>
+    <HowItWorks />
+    <StatsBoard stats={stats} health={health} />
+    {banners}
+    <Filters filters={list.filters} owners={list.owners} />
+    <MemoryList {...list} />
+    <form
+      id="act"
+      method="post"
+      action="/dashboard/memory/act"
+      hx-post="/dashboard/memory/act"
+      hx-target="#memory-list"
+      hx-swap="none"
+    />
+  </Page>
+);
+
+/** What searching, filtering and paging swap: the list, and the figures above it. */
+export const MemoriesPart = ({ stats, health, ...list }: Omit<MemoriesProps, "chrome">) => (
+  <>
+    <MemoryList {...list} />
+    <Partial target="#memory-stats">
+      <StatsBoard stats={stats} health={health} />
+    </Partial>
+  </>
+);
+
+/** A sentence for a search that a screen reader says. */
+export const found = (total: number): string => `${count(total, "memory", "memories")}.`;
+
+export const healthWords = (health: Health): string =>
+  health.working
+    ? `All checks pass, in ${ms(health.latencyMs)}.`
+    : (health.error ?? "The round trip failed.");
