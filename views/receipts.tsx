@@ -1,0 +1,473 @@
+/** Receipts: which memories a request was given, what they cost, and why the others were left out. */
+import type { Child } from "hono/jsx";
+import { type ActivityFrame, ActivityPage, ListAndDetail } from "./activity.tsx";
+import { ago, count, cut, dayClock, href, ms, num } from "./format.ts";
+import { Icon } from "./icons.tsx";
+import { ownerName } from "./owners.ts";
+import { Banner, Copy, Dot, Empty, Ledger, Pager, Post, Text, voice, When } from "./parts.tsx";
+
+export interface ReceiptLine {
+  id: string;
+  ownerId: string;
+  query: string | null;
+  at: string;
+  injected: number;
+  tokens: number;
+  reason: string | null;
+}
+
+export interface ReceiptCandidate {
+  kind: string;
+  id: string;
+  /** Null once the memory was deleted for good. */
+  text: string | null;
+  href: string | null;
+  score: number | null;
+  ftsRank: number | null;
+  vecRank: number | null;
+  tokens: number;
+  injected: boolean;
+  reason: string | null;
+}
+
+export interface ReceiptDetail extends ReceiptLine {
+  sessionId: string | null;
+  sessionHref: string | null;
+  provider: string | null;
+  model: string | null;
+  placement: string | null;
+  latencyMs: number;
+  fallbacks: string[];
+  candidates: ReceiptCandidate[];
+  /** The block as it was sent; null when a memory in it was deleted for good. */
+  text: string | null;
+  redacted: number;
+  learned: { href: string | null; text: string; action: string }[];
+  usage: {
+    status: number;
+    ttftMs: number | null;
+    latencyMs: number;
+    tokensIn: number;
+    tokensOut: number;
+    tokensCached: number;
+    cost: number | null;
+    estimated: boolean;
+  } | null;
+  /** Whether the question can be sent again, and to which model. */
+  again: { model: string } | null;
+}
+
+export interface ReceiptsProps {
+  frame: ActivityFrame;
+  rows: readonly ReceiptLine[];
+  total: number;
+  from: number;
+  page: number;
+  chosen: ReceiptDetail | null;
+  /** False when the newest is only shown because none was asked for. */
+  asked: boolean;
+  comparison?: Comparison | null;
+}
+
+const BASE = "/dashboard/activity/receipts";
+export const receiptHref = (id: string, query: Record<string, string | number | null> = {}): string =>
+  href(`${BASE}/${encodeURIComponent(id)}`, query);
+
+const reasonWords: Record<string, string> = {
+  off: "memory was off",
+  "opt-out": "the client opted out",
+  "no-owner": "no owner",
+  "nothing-relevant": "nothing was relevant",
+  housekeeping: "a housekeeping call",
+  deadline: "the search was late",
+  rejected: "the provider refused it",
+};
+export const reasonText = (reason: string | null): string =>
+  reason ? (reasonWords[reason] ?? reason.replaceAll("-", " ")) : "nothing added";
+
+const placementWords: Record<string, string> = {
+  "before-last-user": "before the last user turn",
+  "own-message": "a message before the last user turn",
+  "system-first": "first, as a system message",
+  "last-user": "inside the last user turn",
+  "in-user-turn": "inside the last user turn",
+  "first-user": "inside the first user turn",
+  none: "nowhere",
+};
+
+const RequestText = ({ query, length }: { query: string | null; length: number }) =>
+  query ? (
+    <Text text={cut(query.replaceAll(/\s+/g, " "), length)} />
+  ) : (
+    <em class="faint">a request without text</em>
+  );
+
+export const ReceiptItem = ({
+  line,
+  frame,
+  page,
+  current,
+}: {
+  line: ReceiptLine;
+  frame: Pick<ActivityFrame, "owner" | "owners">;
+  page: number;
+  current: boolean;
+}) => (
+  <li>
+    <a
+      href={receiptHref(line.id, { owner: frame.owner, page: page > 1 ? page : null })}
+      {...(current ? { "aria-current": "true" } : {})}
+    >
+      <span class="truncate" dir="auto">
+        <RequestText query={line.query} length={70} />
+      </span>
+      <span class="table-sub">
+        <span>{ownerName(frame.owners, line.ownerId)}</span>
+        <span>{ago(line.at)}</span>
+        <span class="push num">
+          {line.injected === 0 ? "nothing added" : `+${count(line.tokens, "token")}`}
+        </span>
+      </span>
+    </a>
+  </li>
+);
+
+const ranks = (candidate: ReceiptCandidate): string =>
+  [
+    candidate.ftsRank === null ? null : `lexical ${candidate.ftsRank}`,
+    candidate.vecRank === null ? null : `vector ${candidate.vecRank}`,
+    candidate.score === null ? null : `score ${candidate.score.toFixed(3)}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+
+const Line = ({ n, candidate }: { n: number; candidate: ReceiptCandidate }) => {
+  const body = candidate.text ? (
+    <Text text={cut(candidate.text.replaceAll(/\s+/g, " "), 160)} />
+  ) : (
+    <em class="faint">{candidate.kind} that was deleted</em>
+  );
+  return (
+    <li {...(candidate.injected ? {} : { class: "is-out" })}>
+      <span class="rank">{n}</span>
+      <span class="text" dir="auto">
+        <span>{candidate.href && candidate.text ? <a href={candidate.href}>{body}</a> : body}</span>
+      </span>
+      <span class="tokens">{num(candidate.tokens)}</span>
+      <small>
+        {[
+          candidate.kind === "memory" ? null : candidate.kind,
+          candidate.injected ? null : candidate.reason?.replaceAll("-", " "),
+          ranks(candidate) || null,
+        ]
+          .filter(Boolean)
+          .join(", ") || "standing"}
+      </small>
+    </li>
+  );
+};
+
+const status = (receipt: ReceiptDetail): Child => {
+  const code = receipt.usage?.status;
+  if (code === undefined) return null;
+  const good = code < 400;
+  return (
+    <span class={good ? "chip chip-ok" : "chip chip-bad"}>
+      <Dot state={good ? "ok" : "bad"} />
+      {code}
+    </span>
+  );
+};
+
+/** The answer to one question with what was injected, and without it. */
+export interface Comparison {
+  model: string;
+  withMemory: { text: string; tokens: number; ms: number; error?: string | undefined };
+  without: { text: string; tokens: number; ms: number; error?: string | undefined };
+}
+
+const Side = ({ title, side }: { title: string; side: Comparison["withMemory"] }) => (
+  <div class="compare-side">
+    <h3>{title}</h3>
+    {side.error ? (
+      <p class="bad">{side.error}</p>
+    ) : (
+      <p class="said" {...voice(side.text)}>
+        {side.text ? <Text text={cut(side.text, 4000)} /> : <em class="faint">an empty reply</em>}
+      </p>
+    )}
+    <p class="note num">
+      {count(side.tokens, "prompt token")}, {ms(side.ms)}
+    </p>
+  </div>
+);
+
+export const ComparisonView = ({ comparison }: { comparison: Comparison }) => (
+  <section class="panel" id="comparison" aria-labelledby="cmp-h" role="status">
+    <div class="panel-head">
+      <h2 id="cmp-h" tabindex={-1}>
+        Sent again, side by side
+      </h2>
+      <span class="note mono">{comparison.model}</span>
+    </div>
+    <div class="compare">
+      <Side title="With memory" side={comparison.withMemory} />
+      <Side title="Without memory" side={comparison.without} />
+    </div>
+  </section>
+);
+
+export const Receipt = ({
+  receipt,
+  frame,
+}: {
+  receipt: ReceiptDetail;
+  frame: Pick<ActivityFrame, "owners">;
+}) => {
+  const given = receipt.candidates.filter((candidate) => candidate.injected);
+  const out = receipt.candidates.filter((candidate) => !candidate.injected);
+  const sum = given.reduce((tokens, candidate) => tokens + candidate.tokens, 0);
+  const { usage } = receipt;
+  return (
+    <article class="receipt" aria-labelledby="rc-h">
+      <div class="receipt-head">
+        <div>
+          <h2 id="rc-h" dir="auto">
+            <RequestText query={receipt.query} length={240} />
+          </h2>
+          <p class="note">
+            {receipt.sessionId ? (
+              receipt.sessionHref ? (
+                <a href={receipt.sessionHref}>{cut(receipt.sessionId, 40)}</a>
+              ) : (
+                cut(receipt.sessionId, 40)
+              )
+            ) : (
+              "no session"
+            )}{" "}
+            by {ownerName(frame.owners, receipt.ownerId)}, <When at={receipt.at}>{dayClock(receipt.at)}</When>
+          </p>
+        </div>
+        {status(receipt)}
+      </div>
+      <hr class="cut" />
+      <div>
+        <h3>
+          Injected <small>tokens</small>
+        </h3>
+        {given.length === 0 ? (
+          <p class="note">Nothing: {reasonText(receipt.reason)}.</p>
+        ) : (
+          <ol class="receipt-lines">
+            {given.map((candidate, i) => (
+              <Line n={i + 1} candidate={candidate} />
+            ))}
+            {receipt.tokens > sum ? (
+              <li>
+                <span class="rank" />
+                <span class="text">
+                  <span>Opening line and dates</span>
+                </span>
+                <span class="tokens">{num(receipt.tokens - sum)}</span>
+                <small>the same for every request</small>
+              </li>
+            ) : null}
+          </ol>
+        )}
+      </div>
+      <Ledger
+        rows={[["Added to the prompt", <span class="mono">{num(receipt.tokens)}</span>, "ledger-total"]]}
+      />
+      {out.length > 0 ? (
+        <>
+          <hr class="cut" />
+          <div>
+            <h3>Left out</h3>
+            <ol class="receipt-lines" start={given.length + 1}>
+              {out.slice(0, 30).map((candidate, i) => (
+                <Line n={given.length + i + 1} candidate={candidate} />
+              ))}
+            </ol>
+            {out.length > 30 ? <p class="note">and {num(out.length - 30)} more</p> : null}
+          </div>
+        </>
+      ) : null}
+      <hr class="cut" />
+      <Ledger
+        rows={[
+          ["Model", [receipt.provider, receipt.model].filter(Boolean).join("/") || "–"],
+          [
+            "Placed",
+            receipt.placement ? (placementWords[receipt.placement] ?? receipt.placement) : "nowhere",
+          ],
+          ["Time added by memory", ms(receipt.latencyMs)],
+          usage?.ttftMs == null ? null : ["First token", ms(usage.ttftMs)],
+          usage
+            ? [
+                usage.estimated ? "Prompt, reply (estimated)" : "Prompt, reply",
+                `${num(usage.tokensIn)} and ${count(usage.tokensOut, "token")}`,
+              ]
+            : null,
+          usage ? ["From the provider's cache", count(usage.tokensCached, "token")] : null,
+          usage?.cost == null ? null : ["Cost", usage.cost.toFixed(4)],
+          ["Secrets hidden", num(receipt.redacted)],
+        ]}
+      />
+      {receipt.fallbacks.length > 0 ? (
+        <ul class="dropped">
+          {receipt.fallbacks.map((fallback) => (
+            <li>
+              <span class="inline warn">
+                <Dot state="warn" />
+                {fallback}
+              </span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <hr class="cut" />
+      <div>
+        <h3>Learned afterwards</h3>
+        {receipt.learned.length === 0 ? (
+          <p class="note">Nothing new.</p>
+        ) : (
+          <ul class="dropped">
+            {receipt.learned.map((learned) => (
+              <li dir="auto">
+                {learned.href ? (
+                  <a href={learned.href}>
+                    <Text text={cut(learned.text, 160)} />
+                  </a>
+                ) : (
+                  <Text text={cut(learned.text, 160)} />
+                )}
+                <span class="reason">{learned.action}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </article>
+  );
+};
+
+const Detail = ({
+  receipt,
+  frame,
+  comparison,
+}: {
+  receipt: ReceiptDetail;
+  frame: ActivityFrame;
+  comparison: Comparison | null;
+}) => (
+  <>
+    <Receipt receipt={receipt} frame={frame} />
+    {receipt.text ? (
+      <details class="disclosure">
+        <summary>
+          <Icon name="right" />
+          The text as it was sent
+        </summary>
+        <div class="disclosure-body">
+          <pre class="injected" id="sent" tabindex={0} dir="auto">
+            <Text text={receipt.text} />
+          </pre>
+        </div>
+      </details>
+    ) : receipt.injected > 0 ? (
+      <p class="note">The text as it was sent is gone: a memory in it was deleted for good.</p>
+    ) : null}
+    <div class="form-foot">
+      <span class="copy-line">
+        <code id="rid">{receipt.id}</code>
+        <Copy of="rid" label="Copy the receipt id" />
+      </span>
+      {receipt.query ? (
+        <a
+          class="btn btn-sm"
+          href={href("/dashboard/memory", {
+            tab: "playground",
+            query: cut(receipt.query, 500),
+            apiKeyId: receipt.ownerId,
+          })}
+        >
+          <Icon name="playground" />
+          Open in the Playground
+        </a>
+      ) : null}
+    </div>
+    {receipt.again ? (
+      <div id="again" class="stack">
+        <Banner icon="info">
+          <p>
+            <b>Would it have answered the same without memory?</b> Sends this question twice to{" "}
+            <span class="mono">{receipt.again.model}</span>: with what was injected, and without. Nothing is
+            recorded or learned; your provider may bill both.
+          </p>
+          <Post action={`${receiptHref(receipt.id)}/again`} target="#comparison">
+            <button class="btn btn-sm">
+              <span class="spinner" />
+              Compare
+            </button>
+          </Post>
+        </Banner>
+        {comparison ? <ComparisonView comparison={comparison} /> : <div id="comparison" />}
+      </div>
+    ) : null}
+  </>
+);
+
+export const ReceiptsPage = ({
+  frame,
+  rows,
+  total,
+  from,
+  page,
+  chosen,
+  asked,
+  comparison,
+}: ReceiptsProps) => (
+  <ActivityPage frame={frame} tab="receipts" title={chosen && asked ? "Receipt" : "Receipts"}>
+    {rows.length === 0 && !chosen ? (
+      <section class="panel" aria-label="Receipts">
+        <Empty
+          title="No request came through yet"
+          actions={
+            <a class="btn btn-primary" href="/dashboard/connect">
+              Connect a client
+            </a>
+          }
+        >
+          <p>Each request leaves a receipt here: what was added to it, and why.</p>
+        </Empty>
+      </section>
+    ) : (
+      <ListAndDetail
+        detail={asked}
+        back={{
+          href: href(BASE, { owner: frame.owner, page: page > 1 ? page : null }),
+          text: "All receipts",
+        }}
+        side={
+          <nav class="panel cols-side" aria-label="Requests">
+            <ul class="pick">
+              {rows.map((line) => (
+                <ReceiptItem line={line} frame={frame} page={page} current={line.id === chosen?.id} />
+              ))}
+            </ul>
+            <Pager
+              label="Pages of requests"
+              from={from}
+              shown={rows.length}
+              total={total}
+              newer={page > 1 ? href(BASE, { owner: frame.owner, page: page > 2 ? page - 1 : null }) : null}
+              older={from + rows.length < total ? href(BASE, { owner: frame.owner, page: page + 1 }) : null}
+            />
+          </nav>
+        }
+      >
+        {chosen ? <Detail receipt={chosen} frame={frame} comparison={comparison ?? null} /> : null}
+      </ListAndDetail>
+    )}
+  </ActivityPage>
+);
