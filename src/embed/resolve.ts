@@ -1,5 +1,4 @@
 /** Which model embeds, from the settings, and why, in words. */
-import ipaddr from "ipaddr.js";
 import type { EmbeddingKind } from "./types.ts";
 
 /** The part of the memory settings that matters here. */
@@ -16,7 +15,8 @@ export interface ResolveDeps {
   /** MEMORY_STATIC_MODEL and MEMORY_TRANSFORMERS_MODEL. */
   readonly staticModel: string;
   readonly transformersModel: string;
-  readonly provider: (id: string) => { readonly baseUrl: string; readonly hasKey: boolean } | null;
+  /** `local`: on loopback or LAN, where no key is needed. */
+  readonly provider: (id: string) => { readonly hasKey: boolean; readonly local: boolean } | null;
   /** One sentence while a source keeps failing, else null. `auto` then falls through to the next. */
   readonly failing?: (source: EmbeddingKind) => string | null;
 }
@@ -81,25 +81,10 @@ function remoteChoice(settings: EmbeddingSettings, deps: ResolveDeps): Choice | 
   const provider = deps.provider(id);
   if (provider === null)
     return { refused: `There is no provider ${id}, which embeddingProviderModel names.` };
-  if (!provider.hasKey && !isLocalAddress(provider.baseUrl)) {
+  if (!provider.hasKey && !provider.local) {
     return { refused: `Provider ${id}, which embeddingProviderModel names, has no key.` };
   }
   return { source: "remote", model, why: `The setting embeddingProviderModel is ${model}.` };
-}
-
-/** True for loopback and LAN, where a provider needs no key. Names without a dot and of local domains count as LAN. */
-export function isLocalAddress(baseUrl: string): boolean {
-  const host =
-    URL.parse(baseUrl)
-      ?.hostname.replace(/^\[|\]$/g, "")
-      .toLowerCase() ?? "";
-  if (host === "") return false;
-  if (!ipaddr.isValid(host)) {
-    return !host.includes(".") || /\.(localhost|local|lan|internal|home\.arpa)$/.test(host);
-  }
-  return ["loopback", "private", "uniqueLocal", "linkLocal", "carrierGradeNat"].includes(
-    ipaddr.process(host).range(),
-  );
 }
 
 /** A base URL as it may be shown: no user info, query or fragment, no slash at the end. */

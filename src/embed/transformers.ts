@@ -59,6 +59,7 @@ export async function openTransformers({
     if (!data.every(Number.isFinite)) throw down("the transformers model gave a number that is none.");
     return texts.map((_, index) => data.slice(index * size, (index + 1) * size));
   };
+  let closed = false;
   const [probe] = await run(["dimension"]);
   const dimensions = probe?.length ?? 0;
 
@@ -72,6 +73,7 @@ export async function openTransformers({
       for (const slice of slices(texts, count, windowTokens)) {
         const answer = await queue(slice.length === 1 && texts.length === 1, () => {
           signal?.throwIfAborted();
+          if (closed) throw down("the transformers model was closed.");
           return run(slice.map((index) => texts[index]!));
         });
         slice.forEach((index, at) => (vectors[index] = answer[at]!));
@@ -79,8 +81,10 @@ export async function openTransformers({
       return vectors;
     },
     windows: (text) => cutWindows(text, windowTokens - 8, count),
-    close: async () => {
-      await extract.dispose();
+    async close() {
+      if (closed) return;
+      closed = true;
+      await queue(false, () => extract.dispose());
     },
   };
 }
