@@ -1,6 +1,5 @@
 /** The Qdrant settings: validated here, stored in the database, the key sealed. `enabled` is the engine's selector. */
 import type { Database } from "bun:sqlite";
-import { z } from "zod";
 import {
   readMemorySettings,
   readSettingGroup,
@@ -12,46 +11,8 @@ import { invalid } from "../../error.ts";
 import { maskSecret } from "../../seal.ts";
 import type { Seal } from "../../seal.ts";
 import type { Values } from "../../config.ts";
-
-const host = z
-  .string()
-  .max(2000)
-  .refine(
-    (value) => value === "" || addressOf(value, 6333) !== null,
-    "must be a host name or an http(s) URL",
-  );
-
-/** What a PUT takes: any subset, strictly. `apiKey: ""` removes the key. */
-export const qdrantSettingsPatch = z.strictObject({
-  enabled: z.boolean().optional(),
-  host: host.optional(),
-  port: z.int().min(1).max(65_535).optional(),
-  collection: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,255}$/, "must be 1 to 255 of A-Z, a-z, 0-9, dash, underscore")
-    .optional(),
-  embeddingModel: z
-    .string()
-    .max(300)
-    .regex(/^[a-z0-9][a-z0-9._-]{0,63}\/.+$/, "must be provider/model, local/static or local/transformers")
-    .nullable()
-    .optional(),
-  quantization: z.enum(["none", "int8", "binary"]).optional(),
-  apiKey: z.string().max(1000).optional(),
-});
-export type QdrantSettingsPatch = z.infer<typeof qdrantSettingsPatch>;
-
-/** As every face shows them. */
-export type QdrantSettings = {
-  enabled: boolean;
-  host: string;
-  port: number;
-  collection: string;
-  embeddingModel: string | null;
-  quantization: "none" | "int8" | "binary";
-  hasApiKey: boolean;
-  apiKeyMasked: string | null;
-};
+import { addressOf } from "../../schemas/qdrant.ts";
+import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.ts";
 
 /** As the engine uses them: `url` is null while no host is set. */
 export type QdrantConnection = Omit<QdrantSettings, "hasApiKey" | "apiKeyMasked"> & {
@@ -131,21 +92,4 @@ export function writeQdrant(
       writeMemorySettings(db, { vectorStore: enabled ? "qdrant" : "auto" });
     return readQdrant(db, first, seal);
   });
-}
-
-/** `http(s)://host:port[/prefix]` of a name or URL, or null when it is neither. A URL's own port wins. */
-export function addressOf(hostName: string, port: number): string | null {
-  const text = hostName.trim();
-  const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
-  if (
-    !url ||
-    !["http:", "https:"].includes(url.protocol) ||
-    url.hostname === "" ||
-    url.username !== "" ||
-    url.search !== ""
-  )
-    return null;
-  // `URL` drops a port that is its protocol's default, so the written text decides whether one was given.
-  const given = /:(\d+)(?:\/|$)/.exec(text.replace(/^[a-z]+:\/\//i, ""))?.[1];
-  return `${url.protocol}//${url.hostname}:${given ?? port}${url.pathname === "/" ? "" : url.pathname.replace(/\/+$/, "")}`;
 }

@@ -1,0 +1,116 @@
+/** Qdrant as a part of the engine: settings, the mirror, its jobs, and the calls that faces make. */
+import type { Database } from "bun:sqlite";
+import type { Config } from "../../config.ts";
+import { boxId } from "../../db/meta.ts";
+import { readMemorySettings } from "../../db/settings.ts";
+import type { Embedder } from "../../embed/types.ts";
+import { invalid } from "../../error.ts";
+import type { Log } from "../../log.ts";
+import type { Jobs } from "../../memory/jobs.ts";
+import { addressOf } from "../../schemas/qdrant.ts";
+import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.ts";
+import type { Seal } from "../../seal.ts";
+import { createMirror, FILL, OUTBOX } from "./mirror.ts";
+import { createOperations } from "./operations.ts";
+import { readQdrant, showQdrant, writeQdrant } from "./settings.ts";
+import type { QdrantConnection } from "./settings.ts";
+import type { MirrorSource } from "./source.ts";
+import { fillHandler, outboxHandler } from "./work.ts";
+
+export type QdrantDeps = {
+  db: Database;
+  log: Log;
+  now: () => number;
+  jobs: Jobs;
+  leaseName: string;
+  config: Config;
+  seal: Seal;
+  /** The embedder of `provider/model`, `local/static` or `local/transformers`; null: the engine's own. Null: not usable. */
+  embedder: (model: string | null) => Promise<Embedder | null>;
+  /** What `embeddingModel` can be, for the settings page. */
+  models: () => Promise<{ value: string; label: string }[]>;
+  sources: readonly MirrorSource[];
+  /** Throws when a URL may not be called. */
+  checkUrl?: (url: string) => Promise<void>;
+};
+
+/** How often the server is asked whether it is well. */
+const WATCH_MS = 30_000;
+
+export function createQdrant(deps: QdrantDeps) {
+  const { db, log, now, jobs, config, seal, leaseName } = deps;
+  const version = db.query<{ data_version: number }, []>("PRAGMA data_version");
+  let cached: { version: number; value: QdrantConnection } | null = null;
+
+  const connection = (): QdrantConnection => {
+    const current = version.get()!.data_version;
+    if (cached?.version !== current) cached = { version: current, value: readQdrant(db, config, seal) };
+    return cached.value;
+  };
+  const mirror = createMirror({
+    db,
+    log,
+    now,
+    jobs,
+    boxId: boxId(db),
+    connection,
+    retentionDays: () => readMemorySettings(db).retentionDays,
+    embedder: deps.embedder,
+    sources: deps.sources,
+  });
+  const operations = createOperations(mirror);
+  jobs.handle(OUTBOX, outboxHandler(mirror, leaseName), { tries: Number.POSITIVE_INFINITY });
+  jobs.handle(FILL, fillHandler(mirror), { tries: Number.POSITIVE_INFINITY });
+  let timer: ReturnType<typeof setInterval> | null = null;
+  let seen = "";
+
+  const refresh = (): void => {
+    cached = null;
+    const value = connection();
+    const key = JSON.stringify(value);
+    if (key === seen) return;
+    seen = key;
+    mirror.changed();
+  };
+  const watch = (): void => {
+    refresh();
+    void operations.watch().catch((error: unknown) => log.warn("qdrant.watch.failed", { error }));
+  };
+
+  return {
+    mirror,
+    operations,
+    /** Another part changed the settings (the selector `vectorStore`). */
+    refresh,
+    start(): void {
+      timer = setInterval(watch, WATCH_MS);
+      timer.unref?.();
+      if (connection().enabled) watch();
+    },
+    async stop(): Promise<void> {
+      if (timer) clearInterval(timer);
+      await mirror.disconnect();
+    },
+    calls: {
+      read: async (): Promise<QdrantSettings> => showQdrant(readQdrant(db, config, seal)),
+      async write(input: { patch: QdrantSettingsPatch }): Promise<QdrantSettings> {
+        const { host } = input.patch;
+        if (host !== undefined && host !== "" && deps.checkUrl) {
+          const url = addressOf(host, input.patch.port ?? connection().port);
+          await deps.checkUrl(url ?? host).catch((error: unknown) => {
+            throw invalid("host", error instanceof Error ? error.message : "may not be called");
+          });
+        }
+        const written = writeQdrant(db, config, seal, input.patch);
+        refresh();
+        return showQdrant(written);
+      },
+      health: () => operations.health(),
+      search: (input: { query: string; topK: number }) => operations.searchTest(input),
+      cleanup: () => operations.cleanup(),
+      reconcile: (input: { dryRun: boolean }) => operations.reconcile(input),
+      models: async () => ({ models: await deps.models() }),
+      status: () => operations.status(),
+    },
+  };
+}
