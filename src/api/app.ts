@@ -14,6 +14,7 @@ import { keyOperations } from "./keys.ts";
 import { memoryOperations } from "./memory.ts";
 import { mount } from "./mount.ts";
 import type { ApiKey, Operation } from "./operation.ts";
+import { qdrantOperations } from "./qdrant.ts";
 import { settingsOperations } from "./settings.ts";
 
 export type ApiDeps = {
@@ -57,5 +58,6 @@ function allOperations({ engine, admin }: ApiDeps): Operation[] {
     ...conversationOperations(engine),
     ...keyOperations(admin),
     ...settingsOperations(admin),
+    ...qdrantOperations(engine),
   ];
 }

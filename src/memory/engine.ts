@@ -2,18 +2,22 @@
 import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { registerFold } from "../db/memory-list.ts";
+import { boxId } from "../db/meta.ts";
 import { memoriesOfEpisode } from "../db/memories.ts";
 import { migrate } from "../db/migrate.ts";
 import { openDatabase } from "../db/open.ts";
 import { settingsReader } from "../db/settings.ts";
 import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
+import { createQdrant } from "../backends/mirror/part.ts";
+import { memorySource } from "../backends/mirror/source.ts";
 import { createConversations } from "../conversations/engine.ts";
 import { deleteForGood } from "./delete.ts";
 import type { Redact } from "./fields.ts";
 import { createJobs } from "./jobs.ts";
 import { createMemories } from "./lifecycle.ts";
 import { createOwners } from "./owners.ts";
+import { openSeal } from "../seal.ts";
 import { createStore } from "./store.ts";
 
 export type EngineOptions = {
@@ -50,12 +54,25 @@ function joinEngine(db: Database, options: EngineOptions) {
   registerFold(db);
   const settings = settingsReader(db);
   const jobs = createJobs({ db, log, now, leaseName: options.leaseName });
+  const qdrant = createQdrant({
+    db,
+    log,
+    now,
+    jobs,
+    leaseName: options.leaseName,
+    config: options.config,
+    seal: openSeal(options.config.dataDir),
+    embedder: async () => null,
+    models: async () => [],
+    sources: [memorySource(db, boxId(db))],
+  });
   const store = createStore({
     db,
     now,
     hooks: {
-      changed() {},
-      removed() {},
+      changed: (_, row) => qdrant.mirror.touch("memory", row.id),
+      confirmed: (_, row) => qdrant.mirror.touch("memory", row.id),
+      removed: (_, row) => qdrant.mirror.touch("memory", row.id),
     },
   });
   const redact: Redact = { text: (text) => ({ text, count: 0 }), json: (value) => ({ value, count: 0 }) };
@@ -65,7 +82,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     redact,
     probe: () => ({ fts: 0, vectors: 0 }),
-    qdrantProof: async () => "off",
+    qdrantProof: (id) => qdrant.operations.proof(id),
   });
   const conversations = createConversations({
     db,
@@ -89,12 +106,15 @@ function joinEngine(db: Database, options: EngineOptions) {
       conversations,
       owners: createOwners({ db, store }),
       jobs: jobs.calls,
+      qdrant: qdrant.calls,
     },
     start() {
       jobs.start();
+      qdrant.start();
     },
     async stop() {
       await jobs.stop();
+      await qdrant.stop();
     },
   };
 }

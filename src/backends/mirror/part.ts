@@ -34,8 +34,9 @@ export type QdrantDeps = {
   checkUrl?: (url: string) => Promise<void>;
 };
 
-/** How often the server is asked whether it is well. */
+/** How often the server is asked whether it is well, and how often another process's change of settings is looked for. */
 const WATCH_MS = 30_000;
+const REFRESH_MS = 1000;
 
 export function createQdrant(deps: QdrantDeps) {
   const { db, log, now, jobs, config, seal, leaseName } = deps;
@@ -61,7 +62,7 @@ export function createQdrant(deps: QdrantDeps) {
   const operations = createOperations(mirror);
   jobs.handle(OUTBOX, outboxHandler(mirror, leaseName), { tries: Number.POSITIVE_INFINITY });
   jobs.handle(FILL, fillHandler(mirror), { tries: Number.POSITIVE_INFINITY });
-  let timer: ReturnType<typeof setInterval> | null = null;
+  const timers: ReturnType<typeof setInterval>[] = [];
   let seen = "";
 
   const refresh = (): void => {
@@ -83,12 +84,11 @@ export function createQdrant(deps: QdrantDeps) {
     /** Another part changed the settings (the selector `vectorStore`). */
     refresh,
     start(): void {
-      timer = setInterval(watch, WATCH_MS);
-      timer.unref?.();
+      timers.push(setInterval(watch, WATCH_MS), setInterval(refresh, REFRESH_MS));
       if (connection().enabled) watch();
     },
     async stop(): Promise<void> {
-      if (timer) clearInterval(timer);
+      for (const timer of timers) clearInterval(timer);
       await mirror.disconnect();
     },
     calls: {
