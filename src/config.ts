@@ -74,9 +74,10 @@ export const variables = {
     help: "false lets requests without a key through, without memory",
   }),
   HF_ENDPOINT: define({
-    parse: matching(/^https?:\/\/\S+$/, "an http or https URL"),
-    default: null,
-    help: "mirror for model downloads",
+    parse: (text): Parsed<string> =>
+      /^https?:\/\/\S+$/.test(text) ? { value: text } : { allowed: "an http or https URL" },
+    default: "https://huggingface.co",
+    help: "hub that models are downloaded from",
   }),
   HF_TOKEN: define({ parse: nullableText, default: null, secret: true, help: "token for the model hub" }),
   LOG_LEVEL: define<Level | "silent">({
