@@ -26,13 +26,6 @@ const world: World = {
   stderr: { write: (text) => void process.stderr.write(text), terminal: process.stderr.isTTY },
   stdin: () => Bun.stdin.stream(),
   ended,
-  again(variable, value) {
-    if (typeof process.execve !== "function" || process.platform === "win32") return;
-    process.execve(self[0]!, [...self, ...process.argv.slice(2)], {
-      ...process.env,
-      [variable]: value,
-    } as Record<string, string>);
-  },
   self,
 };
 

@@ -6,9 +6,6 @@ import { exit, expectArgs, stringFlag } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 import type { Config } from "../config.ts";
 
-/** Bun caps requests in flight at 256 a process and queues the rest silently, unless this says otherwise at its start. */
-const IN_FLIGHT = "BUN_CONFIG_MAX_HTTP_REQUESTS";
-
 export const verb: Verb = {
   usage: [
     "recollect serve [--host HOST] [--port PORT] [--data-dir DIR] [--upstream URL] [--memory] [--demo] [--open]",
@@ -29,7 +26,6 @@ export const verb: Verb = {
   async run(call) {
     expectArgs(call);
     const config = call.config();
-    if (!call.world.env[IN_FLIGHT]) call.world.again(IN_FLIGHT, "65535");
     const upstream = stringFlag(call, "upstream");
     const server = await serve({
       config,

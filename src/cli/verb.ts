@@ -26,8 +26,6 @@ export type World = {
   pid: number;
   /** Resolves once when the process is asked to end (SIGTERM, SIGINT); a second signal ends it at once. */
   ended(): Promise<void>;
-  /** Starts the program again in this process with one more variable; returns when that is not possible here. */
-  again(variable: string, value: string): void;
   /** Path and leading arguments that start this program. */
   self: string[];
 };

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { hostileFolder, runBinary, startBinary, wasFooled } from "../support/binary.ts";
+
+describe("the executable, alone in a hostile folder", () => {
+  let folder: string;
+  let dataDir: string;
+  let command: string[];
+  beforeAll(() => {
+    folder = hostileFolder();
+    dataDir = mkdtempSync(join(tmpdir(), "recollect-data-"));
+    command = [join(folder, "recollect")];
+  });
+  afterAll(() => {
+    rmSync(folder, { recursive: true, force: true });
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  test("starts on an empty folder, answers, and ends on SIGTERM without a word", async () => {
+    const before = readdirSync(folder).toSorted();
+    await using server = await startBinary({ command, cwd: folder, dataDir, args: ["--demo"] });
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const get = (path: string, key?: string | null) =>
+      fetch(server.url + path, key ? { headers: { authorization: `Bearer ${key}` } } : {});
+    expect(await (await get("/health")).json()).toMatchObject({ status: "ok" });
+    expect(await (await get("/openapi.json")).json()).toMatchObject({ openapi: expect.any(String) });
+    expect((await get("/api/memory")).status).toBe(401);
+    expect((await get("/api/memory", server.apiKey)).status).toBe(200);
+    expect((await get("/api/memory", server.managementToken)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+    expect(server.stderr()).not.toMatch(/error|warn/i);
+    expect(readdirSync(folder).toSorted()).toEqual(before);
+    expect(wasFooled(folder)).toBe(false);
+  });
+
+  test("starts again on the same folder, with its keys and without new ones", async () => {
+    await using server = await startBinary({ command, cwd: folder, dataDir });
+    expect([server.apiKey, server.managementToken]).toEqual([null, null]);
+    expect(await server.stop()).toBe(0);
+    expect(existsSync(join(dataDir, "recollect.db"))).toBe(true);
+  });
+
+  test("verbs, bad calls and bad configuration have their exit codes", async () => {
+    const at = { command, cwd: folder, dataDir };
+    expect(await runBinary(["version"], at)).toMatchObject({ code: 0, stderr: "" });
+    expect((await runBinary(["help"], at)).stdout).toContain("recollect");
+    expect(await runBinary(["nonsense"], at)).toMatchObject({ code: 2, stdout: "" });
+    const bad = await runBinary(["serve"], { ...at, env: { PORT: "eighty", MEMORY_RRF_K: "-1" } });
+    expect(bad.code).toBe(78);
+    expect(bad.stderr).toContain("PORT");
+    expect(bad.stderr).toContain("MEMORY_RRF_K");
+    expect(wasFooled(folder)).toBe(false);
+  });
+
+  test("a second server on the folder ends with a sentence that names the first", async () => {
+    await using server = await startBinary({ command, cwd: folder, dataDir });
+    const second = await runBinary(["serve", "--port", "0"], { command, cwd: folder, dataDir });
+    expect(second.code).toBe(1);
+    expect(second.stderr).toMatch(
+      new RegExp(`^recollect: Another Recollect server \\(process ${server.pid}\\) is running on .*\\.\n$`),
+    );
+    expect(await server.stop()).toBe(0);
+  });
+});
