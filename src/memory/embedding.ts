@@ -8,6 +8,7 @@ import type { ModelName } from "../embed/model-files.ts";
 import type { Models, ModelStatus } from "../embed/models.ts";
 import { resolveEmbedding } from "../embed/resolve.ts";
 import type { EmbeddingResolution } from "../embed/resolve.ts";
+import { EmbeddingError } from "../embed/types.ts";
 import type { Embedder, EmbeddingKind } from "../embed/types.ts";
 import { AppError } from "../error.ts";
 import type { Log } from "../log.ts";
@@ -42,6 +43,9 @@ export type Embedding = ReturnType<typeof createEmbedding>;
 
 /** After a failure a source is left alone for this long, so that `auto` can fall through and nobody waits for it. */
 const FAILING_MS = 30_000;
+/** `auto` leaves a remote, and with it the index made by it, only after so many failures over such a time. */
+const REMOTE_TRIES = 3;
+const REMOTE_PATIENCE_MS = 60_000;
 /** A download that failed is tried again after this. */
 const PULL_AGAIN_MS = 10 * 60_000;
 
@@ -61,7 +65,7 @@ export function createEmbedding(deps: EmbeddingDeps) {
     hub: { endpoint: config.HF_ENDPOINT, token: config.HF_TOKEN },
   });
   const open = new Map<string, Opened>();
-  const failing = new Map<EmbeddingKind, { until: number; why: string }>();
+  const failing = new Map<EmbeddingKind, { until: number; why: string; since: number; times: number }>();
   const pulledAt = new Map<ModelName, number>();
   let current: Embedder | null = null;
 
@@ -75,7 +79,9 @@ export function createEmbedding(deps: EmbeddingDeps) {
       },
       failing: (source) => {
         const known = failing.get(source);
-        return known && known.until > now() ? known.why : null;
+        if (!known || known.until <= now()) return null;
+        const blip = known.times < REMOTE_TRIES || now() - known.since < REMOTE_PATIENCE_MS;
+        return source === "remote" && blip ? null : known.why;
       },
     });
   }
@@ -100,7 +106,14 @@ export function createEmbedding(deps: EmbeddingDeps) {
 
   function fail(source: EmbeddingKind, error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
-    failing.set(source, { until: now() + FAILING_MS, why });
+    const before = failing.get(source);
+    const again = before !== undefined && before.until + FAILING_MS > now();
+    failing.set(source, {
+      until: now() + FAILING_MS,
+      why,
+      since: again ? before.since : now(),
+      times: again ? before.times + 1 : 1,
+    });
     log.warn("embedding.failed", { source, reason: why });
   }
 
@@ -188,7 +201,10 @@ export function createEmbedding(deps: EmbeddingDeps) {
     /** What is open now, without waiting. */
     peek: (): Embedder | null => current,
     /** Tells that a call failed, so that `auto` falls through for a while. */
-    failed: (embedder: Embedder, error: unknown): void => fail(embedder.source, error),
+    failed(embedder: Embedder, error: unknown): void {
+      // One text that was refused says nothing about the source.
+      if (!(error instanceof EmbeddingError) || error.partDown) fail(embedder.source, error);
+    },
     /** A local model by its name, whatever the settings say. 503 with the command when it is not downloaded. */
     async local(name: ModelName): Promise<Embedder> {
       const state = models.status(name);
