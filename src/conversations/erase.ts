@@ -1,37 +1,53 @@
 /** Takes an exchange out of everything that keeps a copy of its text. */
 import type { Database } from "bun:sqlite";
 import { staleSummary, summariesOver } from "../db/summaries.ts";
-import { wipeReceipts } from "../memory/delete.ts";
+import { wipeBlocks, wipeReceipts } from "../memory/wipe.ts";
 import type { ConversationDeps } from "./deps.ts";
 
 /**
- * Deletes one episode inside the caller's transaction: its row and index rows, its text in receipts and injection
- * blocks, and its sentences in the summaries that cover it, which become stale. What was learned from it stays, with
- * `episodeId` null. `summaries: false` where the session's summaries go as well.
+ * Deletes one episode inside the caller's transaction: its row and index rows, and its text wherever a copy is. What was
+ * learned from it stays, with `episodeId` null. `summaries: false` where the session's summaries go as well.
  */
 export function eraseEpisode(
   deps: Pick<ConversationDeps, "db" | "hooks">,
   row: { owner: number; sessionId: number; id: number; summaries?: boolean },
 ): void {
-  const { db, hooks } = deps;
-  if (row.summaries !== false) {
-    const texts = db
-      .query<{ user_message: string; ai_response: string }, [number]>(
-        "SELECT user_message, ai_response FROM episodes WHERE id = ?",
-      )
-      .get(row.id);
-    for (const summary of summariesOver(db, row.sessionId, row.id)) {
-      staleSummary(db, summary.id, texts === null ? summary.text : without(summary.text, texts));
-      hooks.changed(db, "summary", { owner: row.owner, id: summary.id });
-    }
+  if (row.summaries !== false) leaveSummaries(deps, row);
+  wipeCopies(deps.db, row);
+  deps.hooks.removed(deps.db, "episode", { owner: row.owner, id: row.id });
+  deps.db.query("DELETE FROM episodes WHERE id = ?").run(row.id);
+}
+
+/** The same, but the row stays, never to be ranked, injected or summarised again: a memory learned from it was deleted. */
+export function muteEpisode(
+  deps: Pick<ConversationDeps, "db" | "hooks">,
+  row: { owner: number; sessionId: number; id: number },
+): void {
+  leaveSummaries(deps, row);
+  wipeCopies(deps.db, row);
+  deps.db.query("UPDATE episodes SET recall = 0 WHERE id = ?").run(row.id);
+  deps.hooks.removed(deps.db, "episode", { owner: row.owner, id: row.id });
+}
+
+function wipeCopies(db: Database, row: { owner: number; id: number }): void {
+  wipeReceipts(db, { id: String(row.id) }, "episode");
+  wipeBlocks(db, row.owner, `"episode:${row.id}"`);
+}
+
+/** Takes the episode's sentences out of the summaries that cover it, which become stale. */
+function leaveSummaries(
+  { db, hooks }: Pick<ConversationDeps, "db" | "hooks">,
+  row: { owner: number; sessionId: number; id: number },
+): void {
+  const texts = db
+    .query<{ user_message: string; ai_response: string }, [number]>(
+      "SELECT user_message, ai_response FROM episodes WHERE id = ?",
+    )
+    .get(row.id);
+  for (const summary of summariesOver(db, row.sessionId, row.id)) {
+    staleSummary(db, summary.id, texts === null ? summary.text : without(summary.text, texts));
+    hooks.changed(db, "summary", { owner: row.owner, id: summary.id });
   }
-  wipeReceipts(db, { owner_id: row.owner, id: String(row.id) }, "episode");
-  db.query("DELETE FROM blocks WHERE owner_id = ? AND instr(memory_ids, ?) > 0").run(
-    row.owner,
-    `"episode:${row.id}"`,
-  );
-  hooks.removed(db, "episode", { owner: row.owner, id: row.id });
-  db.query("DELETE FROM episodes WHERE id = ?").run(row.id);
 }
 
 /** What a whole session leaves beside its rows: the blocks put into its prompts, and their receipts. */

@@ -3,6 +3,8 @@ import type { Database } from "bun:sqlite";
 import type { MemoryRow } from "../db/memories.ts";
 import { bury } from "../db/tombstones.ts";
 import type { Store } from "./store.ts";
+import { wipeBlocks, wipeReceipts } from "./wipe.ts";
+import type { Candidate } from "./wipe.ts";
 
 export type QdrantProof = "confirmed" | "pending" | "off";
 
@@ -31,52 +33,24 @@ export function deleteForGood(
   db: Database,
   store: Store,
   row: MemoryRow,
-  options: { episode: EpisodeFate; at: number },
+  options: { episode: EpisodeFate; at: number; bury?: boolean },
 ): void {
-  bury(db, row.owner_id, row.key, row.content, options.at);
-  for (const version of db
-    .query<{ key: string | null; content: string }, [number]>(
-      "SELECT key, content FROM memory_versions WHERE memory_seq = ?",
-    )
-    .all(row.seq)) {
-    bury(db, row.owner_id, version.key, version.content, options.at);
-  }
+  if (options.bury !== false) buryAll(db, row, options.at);
   wipeReceipts(db, row);
-  db.query("DELETE FROM blocks WHERE owner_id = ? AND instr(memory_ids, ?) > 0").run(row.owner_id, row.id);
+  wipeBlocks(db, row.owner_id, row.id);
   if (row.episode_id !== null && options.episode !== "keep") {
-    if (options.episode === "delete") db.query("DELETE FROM episodes WHERE id = ?").run(row.episode_id);
-    else db.query("UPDATE episodes SET recall = 0 WHERE id = ?").run(row.episode_id);
-    db.query(
-      "UPDATE summaries SET stale = 1 WHERE owner_id = ? AND first_episode_id <= ? AND last_episode_id >= ?",
-    ).run(row.owner_id, row.episode_id, row.episode_id);
-    // The exchange's own text stands in receipts and blocks that recalled it.
-    wipeReceipts(db, { owner_id: row.owner_id, id: String(row.episode_id) }, "episode");
-    db.query("DELETE FROM blocks WHERE owner_id = ? AND instr(memory_ids, ?) > 0").run(
-      row.owner_id,
-      `"episode:${row.episode_id}"`,
-    );
+    store.dropEpisode({ owner: row.owner_id, id: row.episode_id, row: options.episode });
   }
   store.purge(row);
 }
 
-type Candidate = { kind: string; id: string; text?: string };
-
-/** Takes a memory's text out of the receipts that hold a copy; ids, ranks and counts stay. */
-export function wipeReceipts(db: Database, row: Pick<MemoryRow, "owner_id" | "id">, kind = "memory"): void {
-  const held = db
-    .query<{ id: string; candidates: string }, [string, string]>(
-      "SELECT r.id, r.candidates FROM receipt_uses u JOIN receipts r ON r.id = u.receipt_id WHERE u.kind = ? AND u.ref = ?",
-    )
-    .all(kind, row.id);
-  const update = db.query("UPDATE receipts SET text = NULL, candidates = ? WHERE id = ?");
-  for (const receipt of held) {
-    const candidates = (JSON.parse(receipt.candidates) as Candidate[]).map((candidate) => {
-      if (candidate.kind !== kind || candidate.id !== row.id) return candidate;
-      const { text: _, ...rest } = candidate;
-      return rest;
-    });
-    update.run(JSON.stringify(candidates), receipt.id);
-  }
+/** Remembers the memory and all its earlier contents as deleted. */
+function buryAll(db: Database, row: MemoryRow, at: number): void {
+  bury(db, row.owner_id, row.key, row.content, at);
+  const versions = db.query<{ key: string | null; content: string }, [number]>(
+    "SELECT key, content FROM memory_versions WHERE memory_seq = ?",
+  );
+  for (const version of versions.all(row.seq)) bury(db, row.owner_id, version.key, version.content, at);
 }
 
 /** Looks everywhere for what was deleted. `qdrant` is the outbox's word. */

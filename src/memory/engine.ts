@@ -12,8 +12,12 @@ import type { Log } from "../log.ts";
 import { createQdrant } from "../backends/mirror/part.ts";
 import { memorySource } from "../backends/mirror/source.ts";
 import { createConversations } from "../conversations/engine.ts";
+import type { RecordHooks } from "../conversations/deps.ts";
+import { eraseEpisode, muteEpisode } from "../conversations/erase.ts";
+import { getEpisode } from "../db/episodes.ts";
 import { deleteForGood } from "./delete.ts";
 import type { Redact } from "./fields.ts";
+import { createHousekeeping } from "./housekeeping.ts";
 import { createJobs } from "./jobs.ts";
 import { createMemories } from "./lifecycle.ts";
 import { createOwners } from "./owners.ts";
@@ -66,6 +70,10 @@ function joinEngine(db: Database, options: EngineOptions) {
     models: async () => [],
     sources: [memorySource(db, boxId(db))],
   });
+  const records: RecordHooks = {
+    changed() {},
+    removed() {},
+  };
   const store = createStore({
     db,
     now,
@@ -73,6 +81,11 @@ function joinEngine(db: Database, options: EngineOptions) {
       changed: (_, row) => qdrant.mirror.touch("memory", row.id),
       confirmed: (_, row) => qdrant.mirror.touch("memory", row.id),
       removed: (_, row) => qdrant.mirror.touch("memory", row.id),
+      dropEpisode(_, { owner, id, row }) {
+        const sessionId = getEpisode(db, owner, id)?.sessionId ?? null;
+        if (sessionId === null) return;
+        (row === "mute" ? muteEpisode : eraseEpisode)({ db, hooks: records }, { owner, sessionId, id });
+      },
     },
   });
   const redact: Redact = { text: (text) => ({ text, count: 0 }), json: (value) => ({ value, count: 0 }) };
@@ -88,10 +101,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     db,
     now,
     redact,
-    hooks: {
-      changed() {},
-      removed() {},
-    },
+    hooks: records,
     teach() {},
     unlearn(_, row) {
       for (const memory of memoriesOfEpisode(db, row.owner, row.episodeId)) {
@@ -99,7 +109,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       }
     },
   });
-  void settings;
+  const housekeeping = createHousekeeping({ db, store, log, now, settings: () => settings.read() });
   return {
     engine: {
       memories,
@@ -111,8 +121,10 @@ function joinEngine(db: Database, options: EngineOptions) {
     start() {
       jobs.start();
       qdrant.start();
+      housekeeping.start();
     },
     async stop() {
+      await housekeeping.stop();
       await jobs.stop();
       await qdrant.stop();
     },

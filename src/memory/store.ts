@@ -22,6 +22,8 @@ export type StoreHooks = {
   /** Only `confirmedAt` moved: the same was said again. */
   confirmed?(db: Database, row: MemoryRow): void;
   removed(db: Database, row: MemoryRow): void;
+  /** The exchange a deleted memory came from: never recalled again (`mute`), or deleted with its text everywhere. */
+  dropEpisode(db: Database, episode: { owner: number; id: number; row: "mute" | "delete" }): void;
 };
 
 export type Put = {
@@ -171,5 +173,8 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
     hooks.changed(db, reload({ owner_id: ownerId, seq: row.seq }));
   }
 
-  return { put, edit, setStatus, purge, move };
+  const dropEpisode = (episode: { owner: number; id: number; row: "mute" | "delete" }) =>
+    hooks.dropEpisode(db, episode);
+
+  return { put, edit, setStatus, purge, move, dropEpisode };
 }

@@ -109,6 +109,7 @@ function openBox(name: string, options: { enabled?: boolean } = {}): Box {
       changed: (_, row) => mirror.touch("memory", row.id),
       confirmed: (_, row) => mirror.touch("memory", row.id),
       removed: (_, row) => mirror.touch("memory", row.id),
+      dropEpisode() {},
     },
   });
   const ownerId = ensureOwner(db, "k1");
