@@ -32,6 +32,8 @@ CREATE INDEX memories_all ON memories (status, created_at DESC, seq DESC);
 CREATE INDEX memories_session ON memories (owner_id, session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX memories_standing ON memories (owner_id, created_at DESC) WHERE status = 'active' AND (standing = 1 OR pinned = 1);
 CREATE INDEX memories_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL;
+-- Import without ids asks whether a memory says the same already.
+CREATE INDEX memories_content ON memories (owner_id, substr(content, 1, 48));
 CREATE INDEX memories_episode ON memories (episode_id) WHERE episode_id IS NOT NULL;
 CREATE INDEX memories_superseded ON memories (superseded_by) WHERE superseded_by IS NOT NULL;
 

@@ -9,6 +9,7 @@ import { countRequests, type Metrics } from "../metrics.ts";
 import { errorResponse } from "../respond.ts";
 import { conversationOperations } from "./conversations.ts";
 import { mountDocs } from "./docs.tsx";
+import { dataOperations } from "./data.ts";
 import { document } from "./document.ts";
 import { keyOperations } from "./keys.ts";
 import { memoryOperations } from "./memory.ts";
@@ -55,6 +56,7 @@ export function createApi(deps: ApiDeps): Hono<Env> {
 function allOperations({ engine, admin }: ApiDeps): Operation[] {
   return [
     ...memoryOperations(engine),
+    ...dataOperations(engine),
     ...conversationOperations(engine),
     ...keyOperations(admin),
     ...settingsOperations(admin),

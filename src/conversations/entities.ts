@@ -39,7 +39,8 @@ function namesOf(name: string, metadata: JsonObject): string[] {
   return [...new Set(names.map(foldedName))].filter((folded) => folded !== "");
 }
 
-export type StoredEntity = { id: number; created: boolean };
+/** `changed` is false where everything was so already. */
+export type StoredEntity = { id: number; created: boolean; changed: boolean };
 
 /**
  * Inside the caller's transaction: updates the entity of this name and type, or else the one that has the name as an
@@ -68,7 +69,7 @@ export function putEntity(
     );
     setEntityNames(db, owner, type, id, namesOf(name, input.metadata));
     hooks.changed(db, "entity", { owner, id });
-    return { id, created: true };
+    return { id, created: true, changed: true };
   }
   const before = getEntity(db, owner, known)!;
   const metadata = mergeMetadata(before.metadata, input.metadata);
@@ -77,10 +78,13 @@ export function putEntity(
     : input.notes === undefined
       ? before.notes
       : input.notes;
+  if (notes === before.notes && Bun.deepEquals(metadata, before.metadata)) {
+    return { id: known, created: false, changed: false };
+  }
   updateEntity(db, known, { name: before.name, notes, metadata }, now());
   setEntityNames(db, owner, type, known, namesOf(before.name, metadata));
   hooks.changed(db, "entity", { owner, id: known });
-  return { id: known, created: false };
+  return { id: known, created: false, changed: true };
 
   function byAlias(): number | null {
     const found = entityByFolded(db, owner, foldedName(name), type);

@@ -143,6 +143,22 @@ export function sameEpisode(
   return row?.id ?? null;
 }
 
+/** The episode of this number, when it has these texts and session. */
+export function sameTexts(
+  db: Database,
+  owner: number,
+  id: number,
+  texts: Pick<NewEpisode, "externalId" | "userMessage" | "aiResponse">,
+): number | null {
+  const row = getEpisode(db, owner, id);
+  const same =
+    row !== null &&
+    row.externalId === texts.externalId &&
+    row.userMessage === texts.userMessage &&
+    row.aiResponse === texts.aiResponse;
+  return same ? id : null;
+}
+
 export function getEpisode(db: Database, owner: number | null, id: number): Episode | null {
   const row = db
     .query<Row, [number, number | null]>(`${SELECT} WHERE e.id = ?1 AND (?2 IS NULL OR e.owner_id = ?2)`)

@@ -103,6 +103,21 @@ export function memoriesOfEpisode(db: Database, owner: number, episodeId: number
     .all(owner, episodeId);
 }
 
+/** The oldest row of this status that says exactly this. */
+export function sameContent(
+  db: Database,
+  owner: number,
+  like: { key: string | null; content: string; type: MemoryType; status: MemoryStatus },
+): MemoryRow | null {
+  return db
+    .query<MemoryRow, [number, string, string, string, string | null]>(
+      `SELECT ${memoryColumns} ${from}
+       WHERE m.owner_id = ?1 AND substr(m.content, 1, 48) = substr(?4, 1, 48) AND m.status = ?2 AND m.type = ?3
+         AND m.content = ?4 AND m.key IS ?5 ORDER BY m.seq LIMIT 1`,
+    )
+    .get(owner, like.status, like.type, like.content, like.key);
+}
+
 export type NewMemory = {
   id: string;
   ownerId: number;
@@ -215,6 +230,31 @@ export function versionsOf(db: Database, seq: number): VersionRow[] {
   return db
     .query<VersionRow, [number]>("SELECT * FROM memory_versions WHERE memory_seq = ? ORDER BY version")
     .all(seq);
+}
+
+/** Adds an earlier version; false when that number is taken. */
+export function putVersion(db: Database, seq: number, version: VersionRow): boolean {
+  return (
+    db
+      .query(
+        `INSERT INTO memory_versions (memory_seq, version, cause, at, since, type, key, content, metadata, session_id, expires_at, status)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+      )
+      .run(
+        seq,
+        version.version,
+        version.cause,
+        version.at,
+        version.since,
+        version.type,
+        version.key,
+        version.content,
+        version.metadata,
+        version.session_id,
+        version.expires_at,
+        version.status,
+      ).changes > 0
+  );
 }
 
 export function toVersion(row: VersionRow): MemoryVersion {

@@ -115,3 +115,8 @@ export function summariesOver(db: Database, sessionId: number, episodeId: number
 export function staleSummary(db: Database, id: number, text: string): void {
   db.query("UPDATE summaries SET stale = 1, text = ?2 WHERE id = ?1").run(id, text);
 }
+
+/** Whether the session has a summary of exactly this text. */
+export function sameSummary(db: Database, sessionId: number, text: string): boolean {
+  return db.query("SELECT 1 FROM summaries WHERE session_id = ? AND text = ?").get(sessionId, text) !== null;
+}

@@ -15,6 +15,8 @@ import { createConversations } from "../conversations/engine.ts";
 import type { RecordHooks } from "../conversations/deps.ts";
 import { eraseEpisode, muteEpisode } from "../conversations/erase.ts";
 import { getEpisode } from "../db/episodes.ts";
+import { createExport } from "../data/export.ts";
+import { createImport } from "../data/import.ts";
 import { deleteForGood } from "./delete.ts";
 import type { Redact } from "./fields.ts";
 import { createHousekeeping } from "./housekeeping.ts";
@@ -23,6 +25,7 @@ import { createMemories } from "./lifecycle.ts";
 import { createOwners } from "./owners.ts";
 import { openSeal } from "../seal.ts";
 import { createStore } from "./store.ts";
+import { createSummarizer } from "./summarize.ts";
 
 export type EngineOptions = {
   config: Config;
@@ -78,9 +81,9 @@ function joinEngine(db: Database, options: EngineOptions) {
     db,
     now,
     hooks: {
-      changed: (_, row) => qdrant.mirror.touch("memory", row.id),
-      confirmed: (_, row) => qdrant.mirror.touch("memory", row.id),
-      removed: (_, row) => qdrant.mirror.touch("memory", row.id),
+      changed: (_, row) => touched(row.id),
+      confirmed: (_, row) => touched(row.id),
+      removed: (_, row) => touched(row.id),
       dropEpisode(_, { owner, id, row }) {
         const sessionId = getEpisode(db, owner, id)?.sessionId ?? null;
         if (sessionId === null) return;
@@ -88,8 +91,12 @@ function joinEngine(db: Database, options: EngineOptions) {
       },
     },
   });
+  function touched(id: string): void {
+    forgetRows();
+    qdrant.mirror.touch("memory", id);
+  }
   const redact: Redact = { text: (text) => ({ text, count: 0 }), json: (value) => ({ value, count: 0 }) };
-  const memories = createMemories({
+  const { forgetRows, ...memories } = createMemories({
     db,
     store,
     now,
@@ -97,6 +104,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     probe: () => ({ fts: 0, vectors: 0 }),
     qdrantProof: (id) => qdrant.operations.proof(id),
   });
+  const summarizer = createSummarizer({ db, store, now });
   const conversations = createConversations({
     db,
     now,
@@ -112,8 +120,9 @@ function joinEngine(db: Database, options: EngineOptions) {
   const housekeeping = createHousekeeping({ db, store, log, now, settings: () => settings.read() });
   return {
     engine: {
-      memories,
+      memories: { ...memories, ...summarizer },
       conversations,
+      data: { ...createExport(db), ...createImport({ db, store, hooks: records, redact, now }) },
       owners: createOwners({ db, store }),
       jobs: jobs.calls,
       qdrant: qdrant.calls,

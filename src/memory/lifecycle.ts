@@ -425,7 +425,11 @@ export function createMemories(deps: MemoriesDeps) {
   /** Hits and misses of the row cache, as lists show them. */
   const cacheStats = async () => ({ hits, misses, size: cache.size });
 
+  /** Forgets what the row cache holds; called after every change by any writer. */
+  const forgetRows = () => cache.clear();
+
   return {
+    forgetRows,
     create,
     get,
     update,

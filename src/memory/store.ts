@@ -73,7 +73,7 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
     ) as MemoryChange;
     const at = now();
     if (Object.keys(real).length === 0) {
-      changeMemory(db, row.seq, { confirmed_at: at });
+      changeMemory(db, row.seq, { confirmed_at: change.confirmed_at ?? at });
       const same = reload(row);
       hooks.confirmed?.(db, same);
       return same;
@@ -83,7 +83,12 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
     real.standing = Number(isStanding(real.key === undefined ? row.key : real.key, metadata));
     if (real.standing === row.standing) delete real.standing;
     keepVersion(db, row.seq, cause, at);
-    changeMemory(db, row.seq, { confirmed_at: at, ...real, version: row.version + 1, updated_at: at });
+    changeMemory(db, row.seq, {
+      confirmed_at: change.confirmed_at ?? at,
+      ...real,
+      version: row.version + 1,
+      updated_at: at,
+    });
     const next = reload(row);
     hooks.changed(db, next);
     return next;
