@@ -1,0 +1,138 @@
+/** Turns a language file into regular expressions, once a language. */
+import type { Lang } from "../text/language.ts";
+import type { Cue, Language } from "./lang/shape.ts";
+
+/** Letters and digits of words written with blanks, for boundaries: `\b` knows ASCII only. */
+const WORD = "\\w\\u00c0-\\u024f";
+
+export interface CompiledCue {
+  cue: Cue;
+  /** Sticky. */
+  head: RegExp;
+  tail: RegExp | null;
+  /** Sticky. */
+  not: RegExp | null;
+}
+
+export interface Compiled {
+  language: Language;
+  /** Chinese or Japanese: no blanks between words. */
+  dense: boolean;
+  /** Global; every place where a cue may stand. */
+  candidates: RegExp;
+  cues: readonly CompiledCue[];
+  /** Anchored at both ends. */
+  leads: RegExp;
+  /** Anchored at the start. */
+  fronts: RegExp;
+  /** Anchored at the end. */
+  joins: RegExp;
+  /** Global. */
+  contrasts: RegExp;
+  blocks: RegExp;
+  /** Anchored at the start. */
+  supposes: RegExp;
+  /** Global: every place where a clause asks. */
+  asks: RegExp;
+  /** Anchored at the end. */
+  tags: RegExp;
+  roleplay: RegExp;
+  material: RegExp;
+  creative: RegExp;
+  stops: RegExp;
+  commaStops: RegExp;
+  /** Anchored at the end. */
+  trails: RegExp;
+  /** Sticky. */
+  anaphora: RegExp;
+  /** Anchored at both ends. */
+  passing: RegExp;
+  /** Anchored at the start. */
+  states: RegExp;
+  /** Anchored at the start. */
+  corrects: RegExp;
+  notOld: RegExp;
+  /** Global. */
+  keyless: RegExp;
+}
+
+const compiled = new Map<Lang, Compiled>();
+
+/** The language's patterns, compiled at the first use. */
+export function compile(language: Language): Compiled {
+  let found = compiled.get(language.lang);
+  if (found === undefined) {
+    found = build(language);
+    compiled.set(language.lang, found);
+  }
+  return found;
+}
+
+/** Matches nothing: stands for an empty list. */
+const NEVER = "(?!)";
+
+function build(language: Language): Compiled {
+  const dense = language.lang === "zh" || language.lang === "ja";
+  const before = dense ? "" : `(?<![${WORD}'])`;
+  // A boundary, not "no letter follows": a pattern may end in a blank, a mark or a look-ahead.
+  const after = dense ? "" : `(?:(?![${WORD}])|(?<![${WORD}]))`;
+  const source = (pattern: string): string =>
+    (pattern === "" ? NEVER : pattern)
+      .replaceAll("<a>", `(?:(?:${language.adverbs})${dense ? "" : "\\s+"}){0,3}`)
+      .replaceAll(/ [?*]/g, "\\s*")
+      .replaceAll(" ", "\\s+")
+      .replaceAll("\\b", `(?![${WORD}])`);
+  const words = (pattern: string): string => `${before}(?:${source(pattern)})${after}`;
+  const regex = (pattern: string, flags = "i"): RegExp => new RegExp(pattern, flags);
+  const unnamed = (pattern: string): string => source(pattern).replaceAll(/\(\?<(?![=!])\w+>/g, "(?:");
+  const clause = "(?:^|[.,;:¿¡(\\u2013\\u2014\\u2026\\u3001\\uff0c\\uff1b\\uff1a]|\\s-)\\s*";
+  return {
+    language,
+    dense,
+    candidates: regex(
+      language.lang === "ja"
+        ? "(?:^|(?<=[\\s、，,：:；…!！])|(?<=(?:ので|から|けど|けれど|ですが|ますが|して|いて|くて|んで)(?=\\S)))(?=\\S)"
+        : `${before}(?=${language.cues.map((cue) => `(?:${unnamed(cue.head)})`).join("|")})`,
+      "gi",
+    ),
+    cues: language.cues.map((cue) => ({
+      cue,
+      head: regex(`(?:${source(cue.head)})${cue.head === "" ? "" : after}`, "iy"),
+      tail: cue.tail === undefined ? null : regex(source(cue.tail)),
+      not: cue.not === undefined ? null : regex(`(?:${source(cue.not)})${after}`, "iy"),
+    })),
+    leads: regex(`^(?:(?:${source(language.leads)})${after}[\\s,:!.…~～、，'"*_-]*){0,6}$`),
+    fronts: regex(
+      `^(?:(?:${source(language.leads)})${after}[\\s,!.…、，]*){0,3}(?:${source(language.fronts)})${after}`,
+    ),
+    joins: regex(`${before}(?:${source(language.joins)})\\s*$`),
+    contrasts: regex(words(language.contrasts), "gi"),
+    blocks: regex(words(language.blocks)),
+    supposes: regex(
+      `^[\\s\\p{P}]*(?:(?:${source(language.leads)})${after}[\\s,!.…、，]*){0,3}(?:${source(language.supposes)})${after}`,
+      "iu",
+    ),
+    asks: regex(
+      `(?:${clause}(?:(?:${source(language.leads)})${after}[\\s,:…、，]*){0,3}|${before}(?:${source(language.joins)})\\s+)(?:${source(language.asks)})${after}|¿`,
+      "gi",
+    ),
+    tags: regex(`(?:[,、，]|\\s-|\\u2013|\\.|\\s)\\s*(?:${source(language.tags)})\\s*[?？]+$`),
+    roleplay: regex(words(language.roleplay)),
+    material: regex(words(language.material)),
+    creative: regex(words(language.creative)),
+    stops: regex(`(?:\\s*[,;、，；]\\s*|\\s+${dense ? "|" : ""})(?:${source(language.stops)})${after}`),
+    commaStops: regex(
+      `\\s*(?:[,;、，；]|\\s[-\\u2013\\u2014]\\s|[\\u2013\\u2014])\\s*(?:${source(language.commaStops)})${after}`,
+    ),
+    trails: regex(`(?:[\\s,;.!…~～、，。]+|^${dense ? "|" : ""})(?:${source(language.trails)})$`),
+    anaphora: regex(`(?:${source(language.anaphora)})`, "iy"),
+    passing: regex(`^(?:${source(language.passing)})$`),
+    states: regex(`^(?:${source(language.states)})${after}`),
+    corrects: regex(
+      `^[\\s\\p{P}]*(?:(?:${source(language.leads)})${after}[\\s,:!.…、，-]*){0,4}(?:${source(language.corrects)})${after}`,
+      "iu",
+    ),
+    notOld: regex(source(language.notOld)),
+    keyless: regex(words(language.keyless), "gi"),
+  };
+}

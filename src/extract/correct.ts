@@ -1,0 +1,123 @@
+/** Corrections and requests to forget, against what is known. Pure: the engine finds the rows. */
+import { fold, lower } from "../text/fold.ts";
+import type { Lang } from "../text/language.ts";
+import { bigrams, wordSpans } from "../text/segment.ts";
+import { stem } from "../text/stem.ts";
+import { isStopWord } from "../text/stopwords.ts";
+import { compile } from "./compile.ts";
+import { slugKey } from "./keys.ts";
+import { languages } from "./lang/all.ts";
+import type { Category, Fact, FactType, Forget, Polarity } from "./types.ts";
+import { shorten } from "./value.ts";
+
+/** What of a stored memory matters here: a row's content and, from its metadata, value, category and polarity. */
+export interface Known {
+  key: string | null;
+  content: string;
+  value: string;
+  category: Category;
+  type: FactType;
+  polarity: Polarity;
+  slot: string | null;
+}
+
+/** Words of a text as they are compared: stemmed where the language has stems, dense scripts uncut. */
+function stems(text: string, lang: Lang): string[] {
+  return wordSpans(lower(text)).map((word) => (word.dense ? word.text : fold(stem(word.text, lang))));
+}
+
+/**
+ * Whether `value` equals `old` or holds it as whole words. Finnish endings do not count ("Kuopiosta" is in
+ * "Kuopiossa"); Chinese and Japanese compare characters.
+ */
+export function holdsValue(value: string, old: string, lang: Lang): boolean {
+  if (lang === "zh" || lang === "ja") return lower(value).includes(lower(old));
+  const inner = stems(old, lang);
+  if (inner.length === 0) return false;
+  return ` ${stems(value, lang).join(" ")} `.includes(` ${inner.join(" ")} `);
+}
+
+/** Whether the correction speaks about this memory: its slot, else its old value. */
+export function corrects(fact: Fact, known: Known): boolean {
+  if (fact.slot !== null && known.slot === fact.slot && known.category === fact.category) return true;
+  return fact.supersedes !== undefined && holdsValue(known.value, fact.supersedes, fact.lang);
+}
+
+/**
+ * The corrected fact as it is stored in the place of `known`: of its family and slot, with its wording around the new
+ * value. What ended ("no longer") and what names its own slot keeps its own wording.
+ */
+export function corrected(fact: Fact, known: Known): Fact {
+  const own = fact.slot !== null && fact.slot === known.slot;
+  if (own || fact.polarity === "-" || fact.supersedes === undefined) {
+    return fact.slot === null && known.slot !== null && fact.polarity === "-"
+      ? {
+          ...fact,
+          category: known.category,
+          type: known.type,
+          slot: known.slot,
+          key: `${known.category}:${known.slot}`,
+        }
+      : fact;
+  }
+  const value = known.slot === null ? replaceWords(known.value, fact.supersedes, fact.value) : fact.value;
+  const at = known.content.lastIndexOf(known.value);
+  if (value === null || at === -1)
+    return { ...fact, category: known.category, type: known.type, slot: known.slot };
+  const content = known.content.slice(0, at) + value + known.content.slice(at + known.value.length);
+  return {
+    ...fact,
+    category: known.category,
+    type: known.type,
+    slot: known.slot,
+    polarity: known.polarity,
+    key: slugKey(known.category, value, known.slot),
+    value,
+    content: shorten(content),
+  };
+}
+
+/** `old` in `text` replaced, whatever its case; null when it does not stand there literally. */
+function replaceWords(text: string, old: string, value: string): string | null {
+  const at = text.toLowerCase().indexOf(old.toLowerCase());
+  if (at === -1 || text.length !== text.toLowerCase().length) return null;
+  return text.slice(0, at) + value + text.slice(at + old.length);
+}
+
+/**
+ * What a memory must hold to be meant by a request to forget: stems of the phrase without stop words and without the
+ * verbs that every statement has ("live", "work", "like"). Dense scripts as bigrams.
+ */
+export function forgetTerms(phrase: string, lang: Lang): string[] {
+  const { keyless } = compile(languages[lang]);
+  const plain = lower(phrase);
+  const core = termsOf(plain.replaceAll(keyless, " "), lang);
+  if (core.length > 0) return core;
+  return termsOf(plain, lang);
+}
+
+function termsOf(text: string, lang: Lang): string[] {
+  const found = new Set<string>();
+  for (const run of text.split(/\s+/)) {
+    for (const word of wordSpans(run)) {
+      if (word.dense) continue;
+      if (!isStopWord(word.text, lang)) found.add(fold(stem(word.text, lang)));
+    }
+  }
+  for (const run of text.match(/[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+/g) ?? []) {
+    for (const pair of bigrams(run)) found.add(pair);
+  }
+  return [...found];
+}
+
+/** Whether the request means this memory: every one of its {@link forgetTerms} stands in content or value. */
+export function matchesForget(forget: Forget, known: Pick<Known, "content" | "value">): boolean {
+  const wanted = forgetTerms(forget.phrase, forget.lang);
+  if (wanted.length === 0) return false;
+  const text = lower(`${known.content} ${known.value}`);
+  const have = new Set(stems(text, forget.lang));
+  const plain = fold(text);
+  return wanted.every(
+    (term) => have.has(term) || (/[\u3040-\u30ff\u3400-\u9fff]/.test(term) && plain.includes(term)),
+  );
+}

@@ -1,0 +1,126 @@
+/** Text → statements, without a model. */
+import { straightApostrophes } from "../text/fold.ts";
+import { rankLanguages, type Lang } from "../text/language.ts";
+import { sentences, type Sentence } from "../text/sentences.ts";
+import { type Compiled, compile } from "./compile.ts";
+import { languages } from "./lang/all.ts";
+import { type Reading, readSentence } from "./read.ts";
+import { redactSecrets } from "./secrets.ts";
+import { settle } from "./settle.ts";
+import type { Extraction, Role } from "./types.ts";
+import { maskForeign } from "./wrappers.ts";
+
+/** Of each text only the end is read. */
+export const LONGEST_TEXT = 65_536;
+/** Languages of one sentence that are tried. */
+const TRIED = 3;
+
+/**
+ * What a text says about its writer (`user`), or what an assistant says it decided, or says about the user
+ * (`assistant`). Pure, never throws, linear in the length; reads the last 64 KiB.
+ */
+export function extractFacts(text: string, role: Role): Extraction {
+  return settle(readText(text, role));
+}
+
+/** Every statement in the order of the text, nothing taken back yet. */
+export function readText(text: string, role: Role): Reading[] {
+  const safe = redactSecrets(text.toWellFormed()).text;
+  const own = straightApostrophes(maskForeign(safe, role));
+  const from = beginning(own);
+  const message = messageLanguages(own.slice(from));
+  const readings: Reading[] = [];
+  let supposed = false;
+  let lastEnd = from;
+  const until = role === "user" ? materialStart(own, from, message) : own.length;
+  for (const sentence of sentences(own, from, until)) {
+    if (/\n\s*\n/.test(own.slice(lastEnd, sentence.start).slice(0, 2000))) supposed = false;
+    lastEnd = sentence.end;
+    const line = own.slice(sentence.start, sentence.end);
+    const tried = languagesOf(line, message);
+    if (!supposed) supposed = tried.some((compiled) => compiled.supposes.test(line.slice(0, 200)));
+    if (supposed) continue;
+    readings.push(...readLine(line, sentence, tried, role));
+  }
+  return readings;
+}
+
+function readLine(line: string, sentence: Sentence, tried: readonly Compiled[], role: Role): Reading[] {
+  const question = sentence.mark === "?";
+  for (const compiled of tried) {
+    const readings = readSentence(line, compiled, { role, offset: sentence.start, question });
+    if (readings.length > 0) return readings;
+  }
+  return [];
+}
+
+/** The last {@link LONGEST_TEXT} units, from the next line or sentence on. */
+function beginning(text: string): number {
+  if (text.length <= LONGEST_TEXT) return 0;
+  const cut = text.length - LONGEST_TEXT;
+  const next = /[\n.!?。！？]\s*/.exec(text.slice(cut, cut + 4000));
+  return next === null ? cut : cut + next.index + next[0].length;
+}
+
+/** Languages of the whole message, most likely first; English when nothing tells. */
+export function messageLanguages(text: string): Compiled[] {
+  const ranked = rankLanguages(text).map((score) => score.lang);
+  return (ranked.length === 0 ? (["en"] as Lang[]) : ranked.slice(0, 2)).map((lang) =>
+    compile(languages[lang]),
+  );
+}
+
+/** Those of the sentence, all that tie, then those of the message. */
+function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
+  const ranked = rankLanguages(line);
+  const best = ranked[0]?.score ?? 0;
+  const own = ranked
+    .filter((score) => score.score >= best * 0.6 || best - score.score < 0.6)
+    .map((score) => compile(languages[score.lang]));
+  const all = [...own.slice(0, TRIED), ...message];
+  return all.filter((compiled, index) => all.indexOf(compiled) === index).slice(0, TRIED + 1);
+}
+
+/**
+ * Where a user's message stops being the user's own word: behind "translate: …", "summarise the mail below", or from
+ * the first word on when a part is played.
+ */
+function materialStart(text: string, from: number, message: readonly Compiled[]): number {
+  let until = text.length;
+  const english = compile(languages.en);
+  const tried = message.includes(english) ? message : [...message, english];
+  for (const compiled of tried) {
+    const play = compiled.roleplay.exec(text.slice(from));
+    if (play !== null) until = Math.min(until, from + play.index);
+  }
+  let paragraph = -1;
+  for (const sentence of sentences(text, from, until)) {
+    const line = text.slice(sentence.start, Math.min(sentence.end, sentence.start + 400));
+    if (paragraph === -1) {
+      const request = firstRequest(line, tried);
+      if (request === null) continue;
+      const colon = line.slice(request).search(/:(?=[\s"“„«「*]|$)|：/);
+      if (colon !== -1) return Math.min(until, sentence.start + request + colon);
+      paragraph = sentence.end;
+      const next = nextParagraph(text, sentence.end);
+      // Nothing follows and nothing was masked: what stands above is the material.
+      if (next === null && !text.includes("\n\n\n") && /\n[ \t]*\n/.test(text.slice(from, sentence.start)))
+        return from;
+      until = Math.min(until, next ?? until);
+    }
+  }
+  return until;
+}
+
+function firstRequest(line: string, tried: readonly Compiled[]): number | null {
+  for (const compiled of tried) {
+    const match = compiled.material.exec(line);
+    if (match !== null) return match.index;
+  }
+  return null;
+}
+
+function nextParagraph(text: string, from: number): number | null {
+  const match = /\n[ \t]*\n/.exec(text.slice(from));
+  return match === null ? null : from + match.index;
+}

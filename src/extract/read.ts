@@ -1,0 +1,307 @@
+/** One sentence in one language → the statements in it. */
+import { lower } from "../text/fold.ts";
+import type { Compiled, CompiledCue } from "./compile.ts";
+import { slug, slugKey } from "./keys.ts";
+import { render } from "./render.ts";
+import type { Category, Fact, FactType, Forget, Polarity, Role } from "./types.ts";
+import { cutValue, hasSubstance, shorten, tidyValue } from "./value.ts";
+import { quotedRanges } from "./wrappers.ts";
+
+/** A statement, a request to forget, or "scratch that", in the order of the text. */
+export type Reading =
+  | { kind: "fact"; fact: Fact }
+  | { kind: "forget"; forget: Forget }
+  | { kind: "retract"; start: number; confident: boolean };
+
+/** Looked at before a cue, and behind it: bounds the work a candidate costs. */
+const BEFORE = 400;
+const BEHIND = 1600;
+const LONGEST_TAIL_SEARCH = 700;
+const LONGEST_VALUE_IN_KEY = 500;
+
+const DELIMITER =
+  /[,;:.!?¿¡()[\]•·*_"“”„«»…，；：。！？、（）「」\u2013\u2014~～\n]|\s-+\s|^\s*[-+]\s|[\u2600-\u27bf\u2b00-\u2bff]|\ud83c[\udc00-\udfff]|[\ud83d-\ud83e][\udc00-\udfff]/g;
+
+const TYPES: Record<Category, FactType> = {
+  preference: "factual",
+  decision: "episodic",
+  pattern: "factual",
+  identity: "factual",
+  instruction: "procedural",
+};
+
+interface Found {
+  compiled: CompiledCue;
+  /** Where the cue begins, and where the clause does: at the join or delimiter before it. */
+  at: number;
+  clause: number;
+  valueAt: number;
+  /** With a tail, where the value ends. */
+  valueEnd: number | null;
+  /** Where the reading of the next cue may begin. */
+  next: number;
+  groups: Record<string, string | undefined>;
+}
+
+/** Context of the sentence that its own words do not tell. */
+export interface ReadOptions {
+  role: Role;
+  /** Offset of the sentence in the text. */
+  offset: number;
+  question: boolean;
+}
+
+/** Reads one sentence. `text` has straight apostrophes and nothing foreign in it. */
+export function readSentence(text: string, compiled: Compiled, options: ReadOptions): Reading[] {
+  let sentence = text;
+  let question = options.question;
+  if (question) {
+    const tag = compiled.tags.exec(sentence.slice(-40));
+    if (tag !== null) {
+      sentence = sentence.slice(0, Math.max(0, sentence.length - 40) + tag.index);
+      question = false;
+    }
+  }
+  const asksAt = nextAsk(sentence, 0, compiled);
+  // A question behind a statement does not spoil it; one in front of it, or of the whole sentence, does.
+  const limit = asksAt ?? sentence.length;
+  const asked = question && asksAt === null;
+  const found = findCues(sentence, compiled, options.role, asked, limit);
+  const readings: Reading[] = [];
+  const corrects = compiled.corrects.test(sentence.slice(0, BEFORE));
+  for (const [index, match] of found.entries()) {
+    const following = found[index + 1];
+    const end = match.compiled.cue.whole === true ? sentence.length : (following?.clause ?? sentence.length);
+    const reading = readCue(sentence, match, end, limit, compiled, options, corrects);
+    if (reading !== null) readings.push(reading);
+  }
+  return readings;
+}
+
+/** Where the sentence begins to ask, from a place on, or null; 0 when all of it does. */
+function nextAsk(sentence: string, from: number, compiled: Compiled): number | null {
+  compiled.asks.lastIndex = from;
+  const match = compiled.asks.exec(sentence);
+  return match === null ? null : match.index;
+}
+
+function findCues(sentence: string, compiled: Compiled, role: Role, asked: boolean, limit: number): Found[] {
+  const found: Found[] = [];
+  const quotes = quotedRanges(sentence);
+  let next = 0;
+  compiled.candidates.lastIndex = 0;
+  for (
+    let match = compiled.candidates.exec(sentence);
+    match !== null;
+    match = compiled.candidates.exec(sentence)
+  ) {
+    const at = match.index;
+    compiled.candidates.lastIndex = at + 1;
+    if (at < next) continue;
+    if (quotes.some(([start, end]) => at >= start && at < end)) continue;
+    const clause = clauseStart(sentence, at, next, compiled);
+    if (clause === null) continue;
+    const best = bestCue(sentence, at, clause, compiled, role);
+    if (best === null) continue;
+    const { cue } = best.compiled;
+    if ((asked || at >= limit) && cue.inQuestion !== true) continue;
+    if (cue.first === true && !isFirst(sentence, at, compiled)) continue;
+    if (isBlocked(sentence, at, compiled)) continue;
+    found.push(best);
+    next = best.next;
+    if (cue.whole === true) break;
+  }
+  return found;
+}
+
+function isFirst(sentence: string, at: number, compiled: Compiled): boolean {
+  return at < BEFORE && compiled.leads.test(sentence.slice(0, at).replace(/^[\s\p{P}]+/u, ""));
+}
+
+/** The cue that matches at this place; of several with a tail the one that ends first. */
+function bestCue(sentence: string, at: number, clause: number, compiled: Compiled, role: Role): Found | null {
+  let best: Found | null = null;
+  for (const candidate of compiled.cues) {
+    const { cue, head, tail, not } = candidate;
+    if (role === "assistant" ? cue.you !== true && cue.sayAssistant === undefined : cue.you === true)
+      continue;
+    head.lastIndex = at;
+    const match = head.exec(sentence);
+    if (match === null) continue;
+    let valueAt = at + match[0].length;
+    while (valueAt < sentence.length && /[\s,:：，、]/.test(sentence[valueAt] ?? "")) valueAt += 1;
+    if (not !== null) {
+      not.lastIndex = valueAt;
+      if (not.test(sentence)) continue;
+    }
+    let valueEnd: number | null = null;
+    let next = Math.max(valueAt, at + 1);
+    let groups: Record<string, string | undefined> = { ...match.groups };
+    if (tail !== null) {
+      const closing = tail.exec(sentence.slice(valueAt, valueAt + LONGEST_TAIL_SEARCH));
+      if (closing === null) continue;
+      valueEnd = valueAt + closing.index;
+      next = valueEnd + closing[0].length;
+      groups = { ...groups, ...closing.groups };
+    }
+    const one: Found = { compiled: candidate, at, clause, valueAt, valueEnd, next, groups };
+    if (tail === null && best === null) return one;
+    if (best === null || next < best.next) best = one;
+  }
+  return best;
+}
+
+/** Where the clause of a cue at `at` begins, or null when the cue stands inside another clause. */
+function clauseStart(sentence: string, at: number, after: number, compiled: Compiled): number | null {
+  const from = Math.max(after, at - BEFORE);
+  const before = sentence.slice(from, at);
+  let delimiter = 0;
+  DELIMITER.lastIndex = 0;
+  for (let match = DELIMITER.exec(before); match !== null; match = DELIMITER.exec(before)) {
+    if (isInsideWord(before, match.index)) continue;
+    delimiter = match.index + match[0].length;
+    if (match[0].length === 0) DELIMITER.lastIndex += 1;
+  }
+  const since = before.slice(delimiter);
+  const trimmed = since.trim();
+  const boundary = from + delimiter;
+  if (trimmed === "") return delimiter === 0 ? boundary : boundary - 1;
+  if (delimiter === 0 && after > 0) {
+    // Behind another cue's value and no delimiter between: only a join begins a clause.
+    const join = compiled.joins.exec(since);
+    if (join !== null) return boundary + join.index;
+    return compiled.dense && compiled.language.lang === "ja" ? boundary : null;
+  }
+  if (compiled.leads.test(trimmed)) return boundary;
+  const join = compiled.joins.exec(since);
+  if (join !== null) return boundary + join.index;
+  if (compiled.language.lang === "ja") return at;
+  if (trimmed.length <= 160 && compiled.fronts.test(trimmed)) return boundary;
+  return null;
+}
+
+/** The dot of `node.js`, the comma of `1,5`, the colon of `9:30`. */
+function isInsideWord(text: string, at: number): boolean {
+  const char = text[at] ?? "";
+  if (char !== "." && char !== "," && char !== ":" && char !== "_" && char !== "*" && char !== "·")
+    return false;
+  return /[\p{L}\p{N}]/u.test(text[at - 1] ?? "") && /[\p{L}\p{N}]/u.test(text[at + 1] ?? "");
+}
+
+/** Supposed, reported, asked or denied by what stands before it in the sentence. */
+function isBlocked(sentence: string, at: number, compiled: Compiled): boolean {
+  const before = sentence.slice(Math.max(0, at - BEFORE), at);
+  let from = 0;
+  compiled.contrasts.lastIndex = 0;
+  for (let match = compiled.contrasts.exec(before); match !== null; match = compiled.contrasts.exec(before)) {
+    from = match.index + match[0].length;
+    if (match[0].length === 0) compiled.contrasts.lastIndex += 1;
+  }
+  const since = before.slice(from);
+  return compiled.blocks.test(since) || compiled.material.test(since) || compiled.creative.test(since);
+}
+
+function readCue(
+  sentence: string,
+  match: Found,
+  clauseEnd: number,
+  limit: number,
+  compiled: Compiled,
+  options: ReadOptions,
+  corrects: boolean,
+): Reading | null {
+  const { cue } = match.compiled;
+  const start = options.offset + match.at;
+  // "Can you forget that …" stands behind the place where the sentence begins to ask.
+  const asks = match.at < limit ? limit : (nextAsk(sentence, match.valueAt, compiled) ?? sentence.length);
+  const end = match.valueEnd ?? Math.min(Math.max(clauseEnd, match.valueAt), Math.max(asks, match.valueAt));
+  let raw = match.groups["new"] ?? sentence.slice(match.valueAt, Math.min(end, match.valueAt + BEHIND));
+  if (cue.family === "retract") return { kind: "retract", start, confident: cue.id !== "wait" };
+  let { groups } = match;
+  let supersedes = groups["old"] === undefined ? undefined : tidyValue(groups["old"], compiled);
+  if (corrects && supersedes === undefined) {
+    const old = compiled.notOld.exec(raw);
+    if (old !== null && old.index > 0) {
+      supersedes = tidyValue(cutValue(raw.slice(old.index + old[0].length), compiled), compiled);
+      raw = raw.slice(0, old.index);
+    }
+  }
+  const value = shorten(
+    tidyValue(match.valueEnd === null ? cutValue(raw, compiled) : raw, compiled),
+    LONGEST_VALUE_IN_KEY,
+  );
+  if (!hasSubstance(value)) return null;
+  if (cue.family === "forget") {
+    compiled.anaphora.lastIndex = 0;
+    if (compiled.anaphora.test(value)) return null;
+    return { kind: "forget", forget: { phrase: value, lang: compiled.language.lang, start } };
+  }
+  compiled.anaphora.lastIndex = 0;
+  if (cue.whole !== true && compiled.anaphora.test(value)) return null;
+  const thing = groups["thing"] === undefined ? undefined : tidyValue(groups["thing"], compiled);
+  if (cue.slot === "my") {
+    if (thing === undefined || compiled.passing.test(lower(thing)) || compiled.states.test(value))
+      return null;
+  }
+  groups = { ...groups, thing };
+  const fact = factOf(cue, value, groups, compiled, options.role, start);
+  if (fact === null) return null;
+  const correction = cue.correction === true || (corrects && supersedes !== undefined);
+  return {
+    kind: "fact",
+    fact: {
+      ...fact,
+      correction,
+      ...(supersedes !== undefined && hasSubstance(supersedes) ? { supersedes } : {}),
+    },
+  };
+}
+
+function factOf(
+  cue: CompiledCue["cue"],
+  value: string,
+  groups: Record<string, string | undefined>,
+  compiled: Compiled,
+  role: Role,
+  start: number,
+): Fact | null {
+  if (cue.family === "forget" || cue.family === "retract") return null;
+  const { language } = compiled;
+  const category = cue.family;
+  const polarity: Polarity = cue.polarity;
+  const own = role === "assistant" && cue.you !== true;
+  const template = (own ? cue.sayAssistant : cue.say) ?? language.say[category][polarity];
+  let content = render(template, { ...groups, value });
+  if (cue.you === true) content = render(language.fromAssistant, { content });
+  content = shorten(content);
+  if (content.length < 3) return null;
+  const slot = slotOf(cue.slot, groups["thing"]);
+  return {
+    category,
+    type: TYPES[category],
+    key: slugKey(category, category === "pattern" ? withoutAdverbs(value, compiled) : value, slot),
+    slot,
+    content,
+    value,
+    polarity,
+    lang: language.lang,
+    patternId: `${language.lang}.${category}.${cue.id}`,
+    confidence: cue.you === true ? 0.6 : own ? 0.7 : 0.9,
+    origin: role,
+    correction: false,
+    start,
+  };
+}
+
+function slotOf(slot: CompiledCue["cue"]["slot"], thing: string | undefined): string | null {
+  if (slot === undefined) return null;
+  if (slot === "my") return `my_${slug(thing ?? "")}`;
+  if (slot === "favourite") return `favourite_${slug(thing ?? "")}`;
+  return slot;
+}
+
+/** Keys of habits leave "always" and "never" out, so that a habit that ends meets the one it ends. */
+function withoutAdverbs(value: string, compiled: Compiled): string {
+  const rest = value.replaceAll(compiled.keyless, " ");
+  return hasSubstance(rest) ? rest : value;
+}
