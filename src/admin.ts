@@ -1,5 +1,6 @@
 /** What the person who runs the box does from the faces, on the server's own connection: keys and settings. */
 import type { Database } from "bun:sqlite";
+import { createSession, useLink } from "./db/access.ts";
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, type KeyFields } from "./db/keys.ts";
 import { ownerId, SHARED_OWNER } from "./db/owners.ts";
 import { readMemorySettings, writeMemorySettings } from "./db/settings.ts";
@@ -21,6 +22,11 @@ export function createAdmin(deps: { db: Database; now?: () => number }) {
       change: (id: string, fields: KeyFields) => changeKey(db, id, fields),
       rotate: (id: string) => rotateKey(db, id),
       revoke: (id: string) => revokeKey(db, id, now()),
+    },
+    /** Sessions of the Studio: a one-time link is used up, a new session gives the value of its cookie. */
+    studio: {
+      useLink: (secret: string) => useLink(db, secret, now()),
+      open: () => createSession(db, now()),
     },
     settings: {
       read: () => readMemorySettings(db),

@@ -24,6 +24,7 @@ import { createJobs } from "./jobs.ts";
 import { createMemories } from "./lifecycle.ts";
 import { createOwners } from "./owners.ts";
 import { openSeal } from "../seal.ts";
+import { createRelated } from "./related.ts";
 import { createStore } from "./store.ts";
 import { createSummarizer } from "./summarize.ts";
 
@@ -124,6 +125,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       conversations,
       data: { ...createExport(db), ...createImport({ db, store, hooks: records, redact, now }) },
       owners: createOwners({ db, store }),
+      related: createRelated({ db }),
       jobs: jobs.calls,
       qdrant: qdrant.calls,
     },
