@@ -46,6 +46,8 @@ const apiPaths = [
   "/docs/*",
 ];
 
+const studioPaths = ["/", "/sign-in", "/dashboard/*", "/assets/*"];
+
 export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
   const knownHost = hostCheck(deps.config);
@@ -64,6 +66,15 @@ export function createApp(deps: AppDeps): Hono<Env> {
   );
   const mcp = lazy(async () =>
     (await import("./mcp/http.ts")).createMcpHandler({ ...shared, ownerExists: admin.ownerExists }),
+  );
+
+  const studio = lazy(async () =>
+    (await import("./studio/app.tsx")).createStudio({
+      ...shared,
+      admin,
+      config: deps.config,
+      metrics: deps.metrics,
+    }),
   );
 
   app.onError((error) => {
@@ -92,6 +103,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   );
   // These know for themselves who calls, and count their requests by their own routes.
   for (const path of apiPaths) app.all(path, async (c) => (await api()).fetch(c.req.raw, c.env));
+  for (const path of studioPaths) app.all(path, async (c) => (await studio()).fetch(c.req.raw, c.env));
   app.all("/mcp", async (c) => (await mcp())(c.req.raw, c.env));
 
   app.use(countRequests(deps.metrics));

@@ -10,7 +10,7 @@ import cssSource from "../views/studio.css" with { type: "text" };
 // @ts-expect-error a script read as text, not a module
 import scriptSource from "../views/studio.js" with { type: "text" };
 
-type AssetName = "studio.css" | "studio.js" | "htmx.js";
+type AssetName = "studio.css" | "studio.js" | "htmx.js" | "icon.svg";
 type Encoding = "br" | "gzip";
 
 /** Addresses of the assets, as pages link them. */
@@ -41,7 +41,12 @@ const TYPES: Readonly<Record<AssetName, string>> = {
   "studio.css": "text/css; charset=utf-8",
   "studio.js": "text/javascript; charset=utf-8",
   "htmx.js": "text/javascript; charset=utf-8",
+  "icon.svg": "image/svg+xml",
 };
+
+/** The ring and dot of the brand, in both themes. */
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 22 22"><style>path{stroke:#0f5f96}circle{fill:#0f5f96}@media(prefers-color-scheme:dark){path{stroke:#7fc1f2}circle{fill:#7fc1f2}}</style><path d="M17.4 5.6A8.4 8.4 0 1 0 19.4 11" fill="none" stroke-width="2.25" stroke-linecap="round"/><circle cx="11" cy="11" r="3.1"/></svg>';
 
 /** Off the main thread: streams go on while the first visitor's files are compressed. */
 async function compress(
@@ -59,6 +64,7 @@ export function createAssets(): Assets {
     "studio.css": squeezeCss(cssSource),
     "studio.js": squeezeScript(scriptSource as string),
     "htmx.js": htmxSource as string,
+    "icon.svg": icon,
   };
   const names = Object.keys(texts) as AssetName[];
   const urlOf = (name: AssetName) => {

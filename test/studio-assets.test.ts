@@ -9,7 +9,7 @@ const bytes = async (response: Response | null | Promise<Response | null>) =>
 
 test("each asset is served under the hash of its content, to be kept for a year", async () => {
   for (const url of Object.values(assets.urls)) {
-    expect(url).toMatch(/^\/assets\/[0-9a-f]{12}\/(studio\.css|studio\.js|htmx\.js)$/);
+    expect(url).toMatch(/^\/assets\/[0-9a-f]{12}\/(studio\.css|studio\.js|htmx\.js|icon\.svg)$/);
     const response = await get(url);
     expect(response?.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
     expect(response?.headers.get("vary")).toBe("Accept-Encoding");

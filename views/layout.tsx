@@ -46,7 +46,7 @@ const Document = ({
         <meta name="htmx-config" content={HTMX_CONFIG} />
         <title>{`${title} · Recollect`}</title>
         <link rel="stylesheet" href={assets["studio.css"]} />
-        <link rel="icon" href="/assets/icon.svg" type="image/svg+xml" />
+        <link rel="icon" href={assets["icon.svg"]} type="image/svg+xml" />
         <script src={assets["htmx.js"]} defer />
         <script src={assets["studio.js"]} defer />
       </head>

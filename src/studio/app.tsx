@@ -7,6 +7,7 @@ import type { Config } from "../config.ts";
 import type { Engine } from "../engine.ts";
 import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
+import { countRequests, type Metrics } from "../metrics.ts";
 import { ErrorPage } from "../../views/error.tsx";
 import { Partial, Toast } from "../../views/parts.tsx";
 import { chromeOf, isPart, show, type StudioContext, type StudioDeps } from "./context.tsx";
@@ -23,6 +24,7 @@ export type StudioOptions = {
   config: Config;
   log: Log;
   version: string;
+  metrics: Metrics;
 };
 
 export function createStudio(options: StudioOptions): Hono<Env> {
@@ -33,6 +35,7 @@ export function createStudio(options: StudioOptions): Hono<Env> {
     const file = await deps.assets.serve(c.req.path, c.req.header("accept-encoding"));
     return file ?? c.body(null, 404);
   });
+  app.use(countRequests(options.metrics));
   app.use(pageHeaders);
   app.use(identify(deps.auth));
   app.get("/", (c) => c.redirect("/dashboard/memory", 303));
