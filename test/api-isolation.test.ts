@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { startApi, type Any, type ApiServer } from "./support/api-server.ts";
 import { bodySchema, fill, rawBodyType, routes, valid, type Known, type Route } from "./support/openapi.ts";
-import { CANARY, rowsOf, seedOwner, type Seeded } from "./support/seed-owner.ts";
+import { CANARY, fitting, rowsOf, seedOwner, type Seeded } from "./support/seed-owner.ts";
 import type { Document } from "../src/api/document.ts";
 import type { JsonSchema } from "../src/schemas/json-schema.ts";
 
@@ -150,15 +150,6 @@ function pathValues({ item }: Route, seeded: Seeded): Record<string, unknown>[] 
       sets.flatMap((set) => fitting(schema, seeded).map((value) => ({ ...set, [name]: value }))),
     [{}],
   );
-}
-
-function fitting(schema: JsonSchema, { uuids, numbers, names }: Seeded): unknown[] {
-  if (schema.format === "uuid") return uuids;
-  return schema.type === "integer" || digits(schema) ? numbers : names;
-}
-
-function digits({ pattern }: JsonSchema): boolean {
-  return typeof pattern === "string" && pattern.includes("\\d");
 }
 
 /** Some bodies that the route takes, with ids of the owner wherever an id fits. */

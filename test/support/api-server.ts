@@ -46,7 +46,8 @@ export async function startApi({ checkAnswers = true } = {}) {
     hostname: "127.0.0.1",
     idleTimeout: 60,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: (request) => api.fetch(request, { address: "127.0.0.1", secure: false }),
+    fetch: (request) =>
+      api.fetch(request, { address: request.headers.get("x-test-address") ?? "127.0.0.1", secure: false }),
   });
   const url = `http://127.0.0.1:${server.port}`;
 

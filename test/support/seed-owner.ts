@@ -1,5 +1,6 @@
 /** Rows of every kind for one owner, put in through the routes, with a word in each text that nobody else may see. */
 import type { Database } from "bun:sqlite";
+import type { JsonSchema } from "../../src/schemas/json-schema.ts";
 import type { Answer, ApiServer } from "./api-server.ts";
 
 export const CANARY = "zebrafink-4711";
@@ -78,4 +79,11 @@ export function rowsOf(db: Database, owner: string): Record<string, unknown[]> {
   return Object.fromEntries(
     tables.map(({ name }) => [name, db.query(`SELECT * FROM "${name}" WHERE owner_id = ?`).all(id)]),
   );
+}
+
+/** The ids that a schema takes. */
+export function fitting(schema: JsonSchema, { uuids, numbers, names }: Seeded): unknown[] {
+  if (schema.format === "uuid") return uuids;
+  const digits = typeof schema.pattern === "string" && schema.pattern.includes("\\d");
+  return schema.type === "integer" || digits ? numbers : names;
 }
