@@ -74,7 +74,10 @@ function sentence(issue: z.core.$ZodIssue): string {
     case "too_big":
       return `must ${have(issue.origin)} at most ${issue.maximum}${unit(issue.origin)}`;
     case "invalid_format":
-      return formats[issue.format] ?? "has the wrong format";
+      return (
+        formats[issue.format] ??
+        (issue.message.startsWith("Invalid") ? "has the wrong format" : issue.message)
+      );
     case "not_multiple_of":
       return `must be a multiple of ${issue.divisor}`;
     case "invalid_key":

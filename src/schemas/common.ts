@@ -89,3 +89,11 @@ export const errorAnswer = z
     }),
   })
   .meta({ id: "Error" });
+
+/** A secret that is sent in a header: printable ASCII without blanks. Empty removes it. */
+export function headerSecret(max = 4096) {
+  return z
+    .string()
+    .max(max)
+    .regex(/^[\x21-\x7e]*$/, "must be printable ASCII without blanks");
+}

@@ -1,6 +1,6 @@
 /** The Qdrant settings and what its routes answer. */
 import { z } from "zod";
-import { count } from "./common.ts";
+import { count, headerSecret } from "./common.ts";
 
 const host = z
   .string()
@@ -49,7 +49,7 @@ export const qdrantSettingsPatch = z.strictObject({
     .exactOptional()
     .meta({ description: "Null: the engine's own embedder, one vector for both stores." }),
   quantization: quantization.exactOptional(),
-  apiKey: z.string().max(1000).exactOptional().meta({ description: "Write-only; an empty text removes it." }),
+  apiKey: headerSecret(1000).exactOptional().meta({ description: "Write-only; an empty text removes it." }),
 });
 export type QdrantSettingsPatch = z.infer<typeof qdrantSettingsPatch>;
 
