@@ -17,12 +17,18 @@ import { eraseEpisode, muteEpisode } from "../conversations/erase.ts";
 import { getEpisode } from "../db/episodes.ts";
 import { createExport } from "../data/export.ts";
 import { createImport } from "../data/import.ts";
+import { extractExchange } from "../extract/exchange.ts";
+import { redactDeep, redactSecrets } from "../extract/secrets.ts";
 import { deleteForGood } from "./delete.ts";
 import type { Redact } from "./fields.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createJobs } from "./jobs.ts";
+import { wordHolders } from "./holding.ts";
 import { createMemories } from "./lifecycle.ts";
+import { createLearning } from "./learn.ts";
+import type { ExtractPayload } from "./learn.ts";
 import { createOwners } from "./owners.ts";
+import { countLexical, ensureLexical } from "../search/lexical-tables.ts";
 import { openSeal } from "../seal.ts";
 import { createRelated } from "./related.ts";
 import { createStore } from "./store.ts";
@@ -60,6 +66,7 @@ function joinEngine(db: Database, options: EngineOptions) {
   const now = options.now ?? Date.now;
   const { log } = options;
   registerFold(db);
+  const lexical = ensureLexical(db);
   const settings = settingsReader(db);
   const jobs = createJobs({ db, log, now, leaseName: options.leaseName });
   const qdrant = createQdrant({
@@ -96,13 +103,13 @@ function joinEngine(db: Database, options: EngineOptions) {
     forgetRows();
     qdrant.mirror.touch("memory", id);
   }
-  const redact: Redact = { text: (text) => ({ text, count: 0 }), json: (value) => ({ value, count: 0 }) };
+  const redact: Redact = { text: redactSecrets, json: redactDeep };
   const { forgetRows, ...memories } = createMemories({
     db,
     store,
     now,
     redact,
-    probe: () => ({ fts: 0, vectors: 0 }),
+    probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: 0 }),
     qdrantProof: (id) => qdrant.operations.proof(id),
   });
   const summarizer = createSummarizer({ db, store, now });
@@ -111,13 +118,37 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     redact,
     hooks: records,
-    teach() {},
+    teach(_, { owner, episodeId }) {
+      if (!settings.read().enabled) return;
+      const episode = getEpisode(db, owner, episodeId);
+      if (!episode) return;
+      const payload: ExtractPayload = {
+        episodeId,
+        sessionId: episode.externalId,
+        saidAt: Date.parse(episode.createdAt),
+        injected: [],
+        receiptId: null,
+      };
+      jobs.queue({ type: "extract", ownerId: owner, payload });
+    },
     unlearn(_, row) {
       for (const memory of memoriesOfEpisode(db, row.owner, row.episodeId)) {
         deleteForGood(db, store, memory, { episode: "keep", at: now() });
       }
     },
   });
+  const holding = wordHolders(db, lexical.fts5);
+  const learning = createLearning({
+    db,
+    store,
+    redact,
+    now,
+    settings: () => settings.read(),
+    extract: async ({ user, assistant }) =>
+      extractExchange(user, assistant, { extractFrom: settings.read().extractFrom }),
+    holding,
+  });
+  jobs.handle("extract", learning.handler);
   const housekeeping = createHousekeeping({ db, store, log, now, settings: () => settings.read() });
   return {
     engine: {

@@ -105,6 +105,7 @@ export function createHousekeeping(deps: HousekeepingDeps) {
     run,
     start(): void {
       const round = () => {
+        if (stopped) return;
         running = running.then(run).catch((error: unknown) => log.error("housekeeping.failed", { error }));
       };
       timer = setInterval(round, HOUR_MS);

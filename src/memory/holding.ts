@@ -1,0 +1,34 @@
+/** Finds the memories that a statement may be about: those that hold all of its words. */
+import type { Database } from "bun:sqlite";
+import { memoryBySeq, memoryColumns } from "../db/memories.ts";
+import type { MemoryRow } from "../db/memories.ts";
+import { ownerPrefix } from "../search/tokens.ts";
+
+/** Rows that are looked through where there is no index of words, newest first. */
+const SCANNED = 2000;
+
+/**
+ * Active memories of an owner that hold every one of these stemmed words, newest first. Where FTS5 is missing: the newest
+ * active ones, whatever they hold; the caller compares anyway.
+ */
+export function wordHolders(db: Database, fts5: boolean) {
+  return (ownerId: number, words: readonly string[], limit: number): MemoryRow[] => {
+    if (words.length === 0) return [];
+    if (!fts5) {
+      return db
+        .query<MemoryRow, [number, number]>(
+          `SELECT ${memoryColumns} FROM memories m JOIN owners o ON o.id = m.owner_id
+           WHERE m.owner_id = ? AND m.status = 'active' ORDER BY m.created_at DESC, m.seq DESC LIMIT ?`,
+        )
+        .all(ownerId, SCANNED);
+    }
+    const prefix = ownerPrefix(ownerId);
+    const match = words.map((word) => `"${prefix}${word.replaceAll('"', "")}"`).join(" AND ");
+    const found = db
+      .query<{ rowid: number }, [string, number]>(
+        "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid DESC LIMIT ?",
+      )
+      .all(match, limit);
+    return found.map(({ rowid }) => memoryBySeq(db, ownerId, rowid)).filter((row) => row !== null);
+  };
+}

@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { writeMemorySettings } from "../src/db/settings.ts";
+import type { Memory, MemoryStatus } from "../src/memory/types.ts";
+import { until } from "./support/appliance.ts";
+import { startTestEngine } from "./support/engine.ts";
+import type { TestEngine } from "./support/engine.ts";
+
+let box: TestEngine;
+beforeEach(async () => {
+  box = startTestEngine({ settings: { enabled: true } });
+  await box.engine.conversations.createSession({ owner: "anna", externalId: "chat" });
+  box.start();
+});
+afterEach(() => box.stop());
+
+/** One exchange, learned from before this resolves. */
+async function say(userMessage: string, aiResponse = "", owner = "anna"): Promise<number> {
+  const { episode } = await box.engine.conversations.createEpisode({
+    owner,
+    externalId: "chat",
+    userMessage,
+    aiResponse,
+    extract: true,
+  });
+  await learned();
+  return episode.id;
+}
+
+async function learned(): Promise<void> {
+  await until("the jobs to end", async () => {
+    const { queued, running } = await box.engine.jobs.counts({ owner: null });
+    return queued + running === 0;
+  });
+}
+
+async function memories(status: MemoryStatus = "active", owner = "anna"): Promise<Memory[]> {
+  return (await box.engine.memories.list({ owner, status, limit: 200, offset: 0 })).data;
+}
+const contents = async (status: MemoryStatus = "active") =>
+  (await memories(status)).map((memory) => memory.content);
+
+test("a statement becomes a memory that knows its exchange, session and category", async () => {
+  const episodeId = await say("I prefer oat milk in my coffee.");
+  const [memory, ...rest] = await memories();
+  expect(rest).toEqual([]);
+  expect(memory).toMatchObject({
+    origin: "user",
+    type: "factual",
+    status: "active",
+    sessionId: "chat",
+    episodeId,
+    metadata: { category: "preference", polarity: "+", source: "user_message" },
+  });
+});
+
+test("a changed mind replaces the old value, keeps it as history, and it is not active any more", async () => {
+  await say("I like jazz.");
+  await say("I don't like jazz.");
+  const all = await memories();
+  expect(all).toHaveLength(1);
+  expect(all[0]!.metadata["polarity"]).toBe("-");
+  const history = await box.engine.memories.history({ owner: "anna", id: all[0]!.id });
+  expect(history).toHaveLength(2);
+});
+
+test("a new home replaces the old one in its slot", async () => {
+  await say("I live in Bergen.");
+  await say("I moved from Bergen to Tampere.");
+  const active = await contents();
+  expect(active).toHaveLength(1);
+  expect(active[0]).toContain("Tampere");
+});
+
+test("a correction without a slot supersedes the memory that holds the old value", async () => {
+  await say("I decided to use Postgres for the billing service.");
+  await say("Actually, it's MySQL, not Postgres.");
+  expect((await contents()).join()).not.toContain("Decided to use Postgres");
+  expect((await contents()).join()).toContain("MySQL");
+});
+
+test("what is to be forgotten is archived, can be brought back, and everything else stays", async () => {
+  await say("I prefer window seats.");
+  await say("I love sailing.");
+  await say("Forget what I said about window seats.");
+  expect((await contents("archived")).join()).toContain("window seats");
+  expect((await contents()).join()).toContain("sailing");
+  const [archived] = await memories("archived");
+  await box.engine.memories.restore({ owner: "anna", id: archived!.id, version: 1 });
+  expect((await contents()).join()).toContain("window seats");
+});
+
+test("what was deleted for good is not learned again from an older exchange, and may be said anew", async () => {
+  await say("I prefer window seats.");
+  const [memory] = await memories();
+  await box.engine.memories.remove({ owner: "anna", id: memory!.id });
+  // The same exchange comes again with an old date, as from an import.
+  box.clock.offset = -60_000;
+  await box.engine.conversations.createEpisode({
+    owner: "anna",
+    externalId: "chat",
+    userMessage: "I prefer window seats.",
+    aiResponse: "",
+    extract: true,
+  });
+  box.clock.offset = 0;
+  await learned();
+  expect(await contents()).toEqual([]);
+  await say("I prefer window seats.");
+  expect(await contents()).toHaveLength(1);
+});
+
+test("nothing is learned while memory is off", async () => {
+  writeMemorySettings(box.db, { enabled: false });
+  await say("I prefer oat milk.");
+  expect(await contents()).toEqual([]);
+});
+
+test("without autoApprove everything waits, a repetition does not fill the inbox, and approving makes it active", async () => {
+  writeMemorySettings(box.db, { autoApprove: false });
+  await say("I prefer oat milk.");
+  await say("I prefer oat milk.");
+  expect(await contents()).toEqual([]);
+  const [pending, ...more] = await memories("pending");
+  expect(more).toEqual([]);
+  await box.engine.memories.approve({ owner: "anna", id: pending!.id });
+  expect(await contents()).toEqual([pending!.content]);
+});
+
+test("approving a change updates the memory that holds its key, with history", async () => {
+  await say("I live in Bergen.");
+  writeMemorySettings(box.db, { autoApprove: false });
+  await say("I live in Tampere.");
+  const [old] = await memories();
+  const [pending] = await memories("pending");
+  const approved = await box.engine.memories.approve({ owner: "anna", id: pending!.id });
+  expect(approved.id).toBe(old!.id);
+  expect(approved.content).toContain("Tampere");
+  expect(await box.engine.memories.history({ owner: "anna", id: old!.id })).toHaveLength(2);
+});
+
+test("the same statement said again confirms it and adds nothing", async () => {
+  await say("I prefer oat milk.");
+  const [before] = await memories();
+  box.clock.offset = 5000;
+  await say("I prefer oat milk.");
+  const [after, ...more] = await memories();
+  expect(more).toEqual([]);
+  expect(after!.version).toBe(1);
+  expect(Date.parse(after!.confirmedAt)).toBeGreaterThan(Date.parse(before!.confirmedAt));
+});
+
+test("the assistant's restatement of what is known teaches nothing, and the user's word stands against it", async () => {
+  await say("I prefer oat milk.");
+  await say("Thanks.", "You prefer oat milk.");
+  const [memory, ...more] = await memories();
+  expect(more).toEqual([]);
+  expect(memory!.origin).toBe("user");
+});
+
+test("jobs of one owner are done in the order of their exchanges", async () => {
+  const cities = ["Oslo", "Bergen", "Turku", "Espoo", "Malmö", "Lund"];
+  await Promise.all(
+    cities.map((city) =>
+      box.engine.conversations.createEpisode({
+        owner: "anna",
+        externalId: "chat",
+        userMessage: `I live in ${city}.`,
+        aiResponse: "",
+        extract: true,
+      }),
+    ),
+  );
+  await learned();
+  const [home, ...more] = await memories();
+  expect(more).toEqual([]);
+  expect(home!.content).toContain("Lund");
+});
