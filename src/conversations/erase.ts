@@ -1,24 +1,39 @@
 /** Takes an exchange out of everything that keeps a copy of its text. */
 import type { Database } from "bun:sqlite";
+import { deleteEpisodeRows } from "../db/episodes.ts";
 import { staleSummary, summariesOver } from "../db/summaries.ts";
-import { wipeBlocks, wipeReceipts } from "../memory/wipe.ts";
+import { wipeBlocks, wipeBlocksOfEpisodes, wipeReceipts } from "../memory/wipe.ts";
 import type { ConversationDeps } from "./deps.ts";
 
 /**
  * Deletes one episode inside the caller's transaction: its row and index rows, and its text wherever a copy is. What was
- * learned from it stays, with `episodeId` null. `summaries: false` where the session's summaries go as well.
+ * learned from it stays, with `episodeId` null.
  */
 export function eraseEpisode(
   deps: Pick<ConversationDeps, "db" | "hooks">,
-  row: { owner: number; sessionId: number; id: number; summaries?: boolean },
+  row: { owner: number; sessionId: number; id: number },
 ): void {
-  if (row.summaries !== false) leaveSummaries(deps, row);
+  leaveSummaries(deps, row);
   wipeCopies(deps.db, row);
   deps.hooks.removed(deps.db, "episode", { owner: row.owner, id: row.id });
   deps.db.query("DELETE FROM episodes WHERE id = ?").run(row.id);
 }
 
-/** The same, but the row stays, never to be ranked, injected or summarised again: a memory learned from it was deleted. */
+/** Deletes some episodes of a session whose summaries go as well. */
+export function eraseEpisodes(
+  { db, hooks }: Pick<ConversationDeps, "db" | "hooks">,
+  owner: number,
+  ids: readonly number[],
+): void {
+  wipeBlocksOfEpisodes(db, owner, ids);
+  for (const id of ids) {
+    wipeReceipts(db, { id: String(id) }, "episode");
+    hooks.removed(db, "episode", { owner, id });
+  }
+  deleteEpisodeRows(db, ids);
+}
+
+/** As eraseEpisode, but the row stays, never to be ranked, injected or summarised again: a memory learned from it was deleted. */
 export function muteEpisode(
   deps: Pick<ConversationDeps, "db" | "hooks">,
   row: { owner: number; sessionId: number; id: number },

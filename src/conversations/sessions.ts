@@ -23,7 +23,7 @@ import {
   type ConversationDeps,
   type Paging,
 } from "./deps.ts";
-import { eraseEpisode, eraseSessionTraces } from "./erase.ts";
+import { eraseEpisodes, eraseSessionTraces } from "./erase.ts";
 
 export function createSessions(deps: ConversationDeps) {
   const { db, now } = deps;
@@ -102,10 +102,8 @@ export function createSessions(deps: ConversationDeps) {
       const started = performance.now();
       gone = transact(db, () => {
         const ids = episodeIdsOf(db, input.id, size);
-        for (const id of ids) {
-          if (input.memories) deps.unlearn(db, { owner, episodeId: id });
-          eraseEpisode(deps, { owner, sessionId: input.id, id, summaries: false });
-        }
+        if (input.memories) for (const id of ids) deps.unlearn(db, { owner, episodeId: id });
+        eraseEpisodes(deps, owner, ids);
         if (ids.length === size) return false;
         for (let page = listSummaries(db, input.id, { limit: 200, offset: 0 }); page.data.length > 0;) {
           for (const { id } of page.data) {

@@ -202,8 +202,6 @@ export function episodeIdsOf(db: Database, sessionId: number, limit: number): nu
     .map((row) => row.id);
 }
 
-export function deleteEpisodeRows(db: Database, ids: readonly number[]): number {
-  return db
-    .query("DELETE FROM episodes WHERE id IN (SELECT value FROM json_each(?))")
-    .run(JSON.stringify(ids)).changes;
+export function deleteEpisodeRows(db: Database, ids: readonly number[]): void {
+  db.query("DELETE FROM episodes WHERE id IN (SELECT value FROM json_each(?))").run(JSON.stringify(ids));
 }

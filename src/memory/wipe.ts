@@ -25,3 +25,18 @@ export function wipeReceipts(db: Database, row: { id: string }, kind = "memory")
 export function wipeBlocks(db: Database, owner: number, ref: string): void {
   db.query("DELETE FROM blocks WHERE owner_id = ? AND instr(memory_ids, ?) > 0").run(owner, ref);
 }
+
+/** The same for many exchanges at once: one look at the owner's blocks instead of one for each. */
+export function wipeBlocksOfEpisodes(db: Database, owner: number, ids: readonly number[]): void {
+  const refs = new Set(ids.map((id) => `episode:${id}`));
+  const remove = db.query("DELETE FROM blocks WHERE owner_id = ? AND hash = ?");
+  const blocks = db
+    .query<{ hash: Uint8Array; memory_ids: string }, [number]>(
+      "SELECT hash, memory_ids FROM blocks WHERE owner_id = ? AND instr(memory_ids, 'episode:') > 0",
+    )
+    .all(owner);
+  for (const block of blocks) {
+    if ((JSON.parse(block.memory_ids) as string[]).some((ref) => refs.has(ref)))
+      remove.run(owner, block.hash);
+  }
+}
