@@ -125,6 +125,41 @@ describe("summaries of sessions", () => {
   });
 });
 
+describe("the nightly run", () => {
+  test("sums up long sessions that are quiet, once, and renews its own summary only", async () => {
+    const turns = Array.from({ length: 21 }, (_, at): [string, string] => [
+      `The harvest of row ${at} brought ${at} baskets of apples.`,
+      "Written down.",
+    ]);
+    const { session, episodes } = await talk("quiet-long", turns);
+    const short = await talk("quiet-short");
+    const own = (await server.post(`/sessions/${session}/summaries`, { through: episodes[2] })).json.id;
+    const run = () => server.engine.conversations.summarizeQuiet({});
+    expect(await run()).toBe(0);
+    const later = Date.now() + 2 * 86_400_000;
+    server.setTime(later);
+    expect(await run()).toBe(1);
+    expect(await run()).toBe(0);
+    const list = async () =>
+      (await server.get(`/sessions/${session}/summaries`)).json.data.map((row) => row.id);
+    const [first, automatic] = await list();
+    expect(first).toBe(own);
+    expect((await server.get(`/sessions/${short.session}/summaries`)).json.total).toBe(0);
+    await server.post("/episodes", {
+      sessionId: session,
+      userMessage: "The cellar is full of apples.",
+      aiResponse: "",
+    });
+    expect(await run()).toBe(0);
+    server.setTime(later + 2 * 86_400_000);
+    expect(await run()).toBe(1);
+    expect((await list()).includes(automatic!)).toBe(false);
+    expect((await list())[0]).toBe(own);
+    expect(await list()).toHaveLength(2);
+    server.setTime(null);
+  });
+});
+
 describe("createSalience", () => {
   test("covers subjects instead of saying one thing twice, in scripts without blanks too", () => {
     const salience = createSalience((text) => text.length);

@@ -38,5 +38,6 @@ export function createConversations(deps: ConversationDeps) {
     getSummary: summaries.get,
     listSummaries: summaries.list,
     deleteSummary: summaries.remove,
+    summarizeQuiet: summaries.nightly,
   };
 }

@@ -3,8 +3,16 @@ import type { Database } from "bun:sqlite";
 import { transact } from "../db/open.ts";
 import { ensureOwner } from "../db/owners.ts";
 import { getSession } from "../db/sessions.ts";
-import { deleteSummaryRow, getSummary, insertSummary, listSummaries } from "../db/summaries.ts";
-import { conflict, notFound } from "../error.ts";
+import {
+  deleteSummaryRow,
+  getSummary,
+  insertSummary,
+  listSummaries,
+  otherAutomatic,
+  sessionsToSummarize,
+} from "../db/summaries.ts";
+import { DAY_MS } from "../db/time.ts";
+import { AppError, conflict, notFound } from "../error.ts";
 import { cutToTokens, estimateTokens } from "../memory/budget.ts";
 import type { Summary } from "../memory/types.ts";
 import { breathe, readAs, type Caller, type ConversationDeps, type Paging } from "./deps.ts";
@@ -13,6 +21,8 @@ import { createSalience } from "./salience.ts";
 export const DEFAULT_SUMMARY_TOKENS = 500;
 /** Of a session that is longer, a model gets its most telling sentences. */
 const MODEL_INPUT_TOKENS = 6000;
+/** A session with more episodes is summed up by itself. */
+const QUIET_EPISODES = 20;
 /** How long one step of reading a long session may hold the thread, in milliseconds. */
 const SLICE_MS = 8;
 
@@ -140,6 +150,34 @@ export function createSummaries(deps: ConversationDeps) {
     return cutToTokens(deps.redact.text(written.trim()).text, budget);
   }
 
+  /** Sums up sessions that have been quiet for a day and are long; a newer automatic summary takes an older one's place. */
+  async function nightly(_: object): Promise<number> {
+    const before = now() - DAY_MS;
+    let made = 0;
+    for (let after = 0; ;) {
+      const page = sessionsToSummarize(db, { before, episodes: QUIET_EPISODES, after, limit: 50 });
+      for (const { id, owner } of page) {
+        const summary = await create({ owner, sessionId: id, automatic: true }).catch((thrown: unknown) => {
+          // Deleted meanwhile, or nothing but code in it.
+          if (thrown instanceof AppError) return null;
+          throw thrown;
+        });
+        if (summary === null) continue;
+        made += 1;
+        transact(db, () => {
+          const number = ensureOwner(db, owner);
+          for (const older of otherAutomatic(db, id, summary.id)) {
+            deps.hooks.removed(db, "summary", { owner: number, id: older });
+            deleteSummaryRow(db, older);
+          }
+        });
+      }
+      const last = page.at(-1);
+      if (last === undefined) return made;
+      after = last.id;
+    }
+  }
+
   async function get(input: Caller & { id: number }): Promise<Summary> {
     return find(input, input.id);
   }
@@ -162,5 +200,5 @@ export function createSummaries(deps: ConversationDeps) {
     return { success: true };
   }
 
-  return { create, get, list, remove };
+  return { create, nightly, get, list, remove };
 }

@@ -120,3 +120,32 @@ export function staleSummary(db: Database, id: number, text: string): void {
 export function sameSummary(db: Database, sessionId: number, text: string): boolean {
   return db.query("SELECT 1 FROM summaries WHERE session_id = ? AND text = ?").get(sessionId, text) !== null;
 }
+
+/** Sessions quiet since `before` with more than `episodes` recallable episodes whose last one no valid summary reaches. */
+export function sessionsToSummarize(
+  db: Database,
+  { before, episodes, after, limit }: { before: number; episodes: number; after: number; limit: number },
+): { id: number; owner: string }[] {
+  return db
+    .query<{ id: number; owner: string }, [number, number, number, number]>(
+      `SELECT s.id, o.name AS owner FROM sessions s JOIN owners o ON o.id = s.owner_id
+       WHERE s.id > ?3 AND s.updated_at < ?1
+         AND (SELECT count(*) FROM (SELECT 1 FROM episodes e WHERE e.session_id = s.id AND e.recall = 1 LIMIT ?2 + 1)) > ?2
+         AND NOT EXISTS (
+           SELECT 1 FROM summaries m WHERE m.session_id = s.id AND m.stale = 0 AND m.last_episode_id =
+             (SELECT e.id FROM episodes e WHERE e.session_id = s.id AND e.recall = 1
+              ORDER BY e.created_at DESC, e.id DESC LIMIT 1))
+       ORDER BY s.id LIMIT ?4`,
+    )
+    .all(before, episodes, after, limit);
+}
+
+/** Automatic summaries of the session but this one. */
+export function otherAutomatic(db: Database, sessionId: number, id: number): number[] {
+  return db
+    .query<{ id: number }, [number, number]>(
+      "SELECT id FROM summaries WHERE session_id = ? AND automatic = 1 AND id <> ?",
+    )
+    .all(sessionId, id)
+    .map((row) => row.id);
+}

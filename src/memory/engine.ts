@@ -112,7 +112,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: 0 }),
     qdrantProof: (id) => qdrant.operations.proof(id),
   });
-  const summarizer = createSummarizer({ db, store, now });
+  const { nightly, ...summarizer } = createSummarizer({ db, store, now });
   const conversations = createConversations({
     db,
     now,
@@ -149,7 +149,19 @@ function joinEngine(db: Database, options: EngineOptions) {
     holding,
   });
   jobs.handle("extract", learning.handler);
-  const housekeeping = createHousekeeping({ db, store, log, now, settings: () => settings.read() });
+  const housekeeping = createHousekeeping({
+    db,
+    store,
+    log,
+    now,
+    settings: () => settings.read(),
+    async nightly() {
+      const { autoSummarize, retentionDays } = settings.read();
+      if (!autoSummarize) return;
+      await nightly(retentionDays);
+      await conversations.summarizeQuiet({});
+    },
+  });
   return {
     engine: {
       memories: { ...memories, ...summarizer },

@@ -79,6 +79,12 @@ export function createSummarizer(deps: SummarizeDeps) {
     return result;
   }
 
+  /** The nightly run: what would leave retrieval tomorrow is summed up today. */
+  async function nightly(retentionDays: number): Promise<void> {
+    const olderThanDays = retentionDays === 0 ? 30 : Math.max(1, retentionDays - 1);
+    await summarize({ owner: null, mode: "age", olderThanDays, maxTokens: 0, dryRun: false });
+  }
+
   async function byAge(owner: number, input: SummarizeInput, result: SummarizeResult): Promise<void> {
     const before = now() - input.olderThanDays * DAY_MS;
     const of = { owner, sessionId: input.sessionId };
@@ -215,7 +221,7 @@ export function createSummarizer(deps: SummarizeDeps) {
     });
   }
 
-  return { summarize, restoreOriginals };
+  return { summarize, nightly, restoreOriginals };
 }
 
 let segmenter: Intl.Segmenter | undefined;

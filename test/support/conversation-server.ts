@@ -44,7 +44,8 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
 export async function startConversations() {
   const dir = mkdtempSync(join(tmpdir(), "recollect-conversations-"));
   const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir } }, {});
-  const opened = openEngine({ config, log: silent, leaseName: "test" });
+  let time: number | null = null;
+  const opened = openEngine({ config, log: silent, leaseName: "test", now: () => time ?? Date.now() });
   const app = new Hono<Env>();
   app.onError((thrown) => errorResponse(thrown));
   app.notFound((c) => c.json({ error: "no route" }, 404));
@@ -83,6 +84,10 @@ export async function startConversations() {
     url: `http://127.0.0.1:${server.port}`,
     dir,
     engine: opened.engine,
+    /** Stops the engine's clock at this time; null lets it run again. */
+    setTime(at: number | null) {
+      time = at;
+    },
     call,
     get: (path: string, owner = "anna") => call(owner, "GET", path),
     post: (path: string, body: unknown, owner = "anna") => call(owner, "POST", path, body),
