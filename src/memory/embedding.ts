@@ -10,7 +10,7 @@ import { resolveEmbedding } from "../embed/resolve.ts";
 import type { EmbeddingResolution } from "../embed/resolve.ts";
 import { EmbeddingError } from "../embed/types.ts";
 import type { Embedder, EmbeddingKind } from "../embed/types.ts";
-import { AppError } from "../error.ts";
+import { AppError, notFound } from "../error.ts";
 import type { Log } from "../log.ts";
 import { hostOf, isPrivateHost } from "../upstream/policy.ts";
 import type { MemorySettings } from "./settings.ts";
@@ -158,7 +158,11 @@ export function createEmbedding(deps: EmbeddingDeps) {
   function ensureModel(name: ModelName): void {
     const last = pulledAt.get(name) ?? Number.NEGATIVE_INFINITY;
     if (models.status(name).state !== "absent" && models.status(name).state !== "failed") return;
-    if (now() - last < PULL_AGAIN_MS) return;
+    if (now() - last >= PULL_AGAIN_MS) pull(name);
+  }
+
+  /** Downloads in the background; whoever waits sees it in the model's status. */
+  function pull(name: ModelName): void {
     pulledAt.set(name, now());
     const done = deps.track();
     models
@@ -173,7 +177,7 @@ export function createEmbedding(deps: EmbeddingDeps) {
   return {
     models,
     resolve,
-    ensureModel,
+    pull,
     /** The embedder in force, opened on first use; null, with the reason, when there is none or it does not work now. */
     async get(): Promise<{ embedder: Embedder | null; resolution: EmbeddingResolution }> {
       for (let tries = 0; ; tries++) {
@@ -211,6 +215,28 @@ export function createEmbedding(deps: EmbeddingDeps) {
       if (state.state !== "ready") throw new AppError("model_not_downloaded", notThere(state));
       return opened(name, name === "static" ? config.MEMORY_STATIC_MODEL : config.MEMORY_TRANSFORMERS_MODEL);
     },
+    /** The embedder of `provider/model`, `local/static` or `local/transformers`; null: the one in force. Null: not usable. */
+    async named(model: string | null): Promise<Embedder | null> {
+      if (model === null) return (await this.get()).embedder;
+      const [place, name] = splitModel(model);
+      try {
+        if (place === "local") return await this.local(name === "transformers" ? "transformers" : "static");
+        const { openRemote } = await import("../embed/remote.ts");
+        const provider = deps.provider(place);
+        if (!provider) return null;
+        return cache.wrap(
+          await openRemote({
+            ...provider,
+            modelId: name,
+            model,
+            ...(deps.fetch ? { fetch: deps.fetch } : {}),
+          }),
+        );
+      } catch (error) {
+        log.warn("embedding.failed", { model, error });
+        return null;
+      }
+    },
     async status(): Promise<EmbeddingStatus> {
       const resolution = resolve();
       const held = resolution.source === null ? undefined : failing.get(resolution.source);
@@ -228,6 +254,41 @@ export function createEmbedding(deps: EmbeddingDeps) {
       await Promise.allSettled([...open.values()].map(async (one) => (await one.embedder).close()));
       open.clear();
     },
+  };
+}
+
+/** `provider/model` at its first slash. */
+function splitModel(model: string): [provider: string, name: string] {
+  const slash = model.indexOf("/");
+  return [model.slice(0, slash), model.slice(slash + 1)];
+}
+
+/** The engine's calls on local models and embeddings. */
+export function createModelCalls(embedding: Embedding) {
+  const { models } = embedding;
+  const known = (name: string): ModelName => {
+    if (name !== "static" && name !== "transformers") throw notFound("model");
+    return name;
+  };
+  return {
+    list: (): ModelStatus[] => models.list(),
+    status: (input: { name: string }): ModelStatus => models.status(known(input.name)),
+    /** Starts or joins the download and answers at once; `status` shows how far it is. */
+    async pull(input: { name: string }): Promise<ModelStatus> {
+      const name = known(input.name);
+      embedding.pull(name);
+      return models.status(name);
+    },
+    remove(input: { name: string }): { success: true } {
+      if (!models.remove(known(input.name))) throw notFound("model");
+      return { success: true };
+    },
+    /** Vectors of a local model, whatever the settings say. 503 when it is not downloaded. */
+    async embed(input: { name: string; texts: string[] }): Promise<Float32Array[]> {
+      const embedder = await embedding.local(known(input.name));
+      return embedder.embed(input.texts);
+    },
+    embedding: () => embedding.status(),
   };
 }
 

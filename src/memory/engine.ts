@@ -20,6 +20,7 @@ import { createImport } from "../data/import.ts";
 import { extractExchange } from "../extract/exchange.ts";
 import { redactDeep, redactSecrets } from "../extract/secrets.ts";
 import { deleteForGood } from "./delete.ts";
+import { createEmbedding, createModelCalls } from "./embedding.ts";
 import type { Redact } from "./fields.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createJobs } from "./jobs.ts";
@@ -69,6 +70,14 @@ function joinEngine(db: Database, options: EngineOptions) {
   const lexical = ensureLexical(db);
   const settings = settingsReader(db);
   const jobs = createJobs({ db, log, now, leaseName: options.leaseName });
+  const embedding = createEmbedding({
+    config: options.config,
+    log,
+    now,
+    settings: () => settings.read(),
+    provider: () => null,
+    track: () => jobs.track(),
+  });
   const qdrant = createQdrant({
     db,
     log,
@@ -77,8 +86,9 @@ function joinEngine(db: Database, options: EngineOptions) {
     leaseName: options.leaseName,
     config: options.config,
     seal: openSeal(options.config.dataDir),
-    embedder: async () => null,
-    models: async () => [],
+    embedder: (model) => embedding.named(model),
+    models: async () =>
+      embedding.models.list().map(({ name, repo }) => ({ value: `local/${name}`, label: repo })),
     sources: [memorySource(db, boxId(db))],
   });
   const records: RecordHooks = {
@@ -169,6 +179,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       data: { ...createExport(db), ...createImport({ db, store, hooks: records, redact, now }) },
       owners: createOwners({ db, store }),
       related: createRelated({ db }),
+      models: createModelCalls(embedding),
       jobs: jobs.calls,
       qdrant: qdrant.calls,
     },
@@ -181,6 +192,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       await housekeeping.stop();
       await jobs.stop();
       await qdrant.stop();
+      await embedding.close();
     },
   };
 }
