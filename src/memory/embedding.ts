@@ -271,15 +271,15 @@ export function createModelCalls(embedding: Embedding) {
     return name;
   };
   return {
-    list: (): ModelStatus[] => models.list(),
-    status: (input: { name: string }): ModelStatus => models.status(known(input.name)),
+    list: async (): Promise<ModelStatus[]> => models.list(),
+    status: async (input: { name: string }): Promise<ModelStatus> => models.status(known(input.name)),
     /** Starts or joins the download and answers at once; `status` shows how far it is. */
     async pull(input: { name: string }): Promise<ModelStatus> {
       const name = known(input.name);
       embedding.pull(name);
       return models.status(name);
     },
-    remove(input: { name: string }): { success: true } {
+    async remove(input: { name: string }): Promise<{ success: true }> {
       if (!models.remove(known(input.name))) throw notFound("model");
       return { success: true };
     },
