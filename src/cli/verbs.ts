@@ -9,6 +9,12 @@ export const verbs: Record<string, VerbEntry> = {
   key: { summary: "create, list, rotate, revoke, merge API keys", load: () => import("./key.ts") },
   memory: { summary: "list, search, add, delete memories", load: () => import("./memory.ts") },
   qdrant: { summary: "reconcile: compare both sides and repair", load: () => import("./qdrant.ts") },
+  model: {
+    summary: "download, import, list, remove embedding models",
+    load: () => import("./model.ts"),
+  },
+  backup: { summary: "write a verified copy of everything to a file", load: () => import("./backup.ts") },
+  restore: { summary: "bring a backup back; what is there is kept", load: () => import("./restore.ts") },
   config: {
     summary: "show each setting and where it comes from, or set one",
     load: () => import("./config.ts"),
