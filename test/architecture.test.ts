@@ -1,0 +1,72 @@
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+/** Direction of imports: main → server → app → faces → engine → ports. A room may use what its row lists, and itself. */
+const mayUse: Record<string, string[]> = {
+  text: [],
+  extract: ["text"],
+  importers: ["extract", "text", "data", "error", "memory"],
+  embed: ["text", "native", "native-files", "error"],
+  upstream: ["error", "log", "memory"],
+  db: ["text", "error", "memory", "schemas"],
+  search: ["db", "text", "embed", "extract", "native", "error", "log", "memory"],
+  worker: ["memory", "config", "engine", "error", "log", "metrics"],
+};
+const faces = ["api", "mcp", "studio", "proxy"];
+
+type Import = { from: string; to: string; type: boolean };
+
+const root = join(import.meta.dir, "../src");
+const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
+const imports: Import[] = files.flatMap((file) => {
+  const text = readFileSync(join(root, file), "utf8");
+  const found = text.matchAll(
+    /^(?:import|export)\s+(type\s+)?[^"';]*?from\s+"(\.[^"]+)"|import\("(\.[^"]+)"\)/gm,
+  );
+  return [...found].map((match) => ({
+    from: file,
+    to: relative(root, resolve(dirname(join(root, file)), match[2] ?? match[3]!)),
+    type: match[1] !== undefined,
+  }));
+});
+const room = (file: string) => file.split("/")[0]!.replace(/\.tsx?$/, "");
+const say = ({ from, to }: Import) => `${from} → ${to}`;
+
+test("there is something to look at", () => {
+  expect(files.length).toBeGreaterThan(50);
+  expect(imports.length).toBeGreaterThan(100);
+});
+
+test("rooms below use only what lies below them", () => {
+  const wrong = imports.filter(({ from, to, type }) => {
+    const allowed = mayUse[room(from)];
+    return allowed && !type && room(to) !== room(from) && !to.startsWith("..") && !allowed.includes(room(to));
+  });
+  expect(wrong.map(say)).toEqual([]);
+});
+
+test("faces never use each other or the database", () => {
+  const wrong = imports.filter(({ from, to, type }) => {
+    if (!faces.includes(room(from)) || type) return false;
+    return room(to) === "db" || (faces.includes(room(to)) && room(to) !== room(from));
+  });
+  expect(wrong.map(say)).toEqual([]);
+});
+
+test("nothing below uses a face, the app or the server", () => {
+  const above = new Set([...faces, "app", "server", "main", "cli"]);
+  const wrong = imports.filter(
+    ({ from, to }) => !above.has(room(from)) && above.has(room(to)) && room(from) !== "app",
+  );
+  expect(wrong.map(say)).toEqual([]);
+});
+
+test("only main.ts and server.ts touch process", () => {
+  const wrong = files.filter((file) => {
+    if (file === "main.ts" || file === "server.ts") return false;
+    const code = readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+    return /\bprocess\.(?:env|exit|argv|on|cwd|stdout|stderr|stdin)\b/.test(code);
+  });
+  expect(wrong).toEqual([]);
+});
