@@ -7,10 +7,12 @@ import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
 import { countRequests, type Metrics } from "../metrics.ts";
 import { errorResponse } from "../respond.ts";
+import { boxOperations } from "./box.ts";
 import { conversationOperations } from "./conversations.ts";
 import { mountDocs } from "./docs.tsx";
 import { dataOperations } from "./data.ts";
 import { document } from "./document.ts";
+import { jobOperations } from "./jobs.ts";
 import { keyOperations } from "./keys.ts";
 import { memoryOperations } from "./memory.ts";
 import { mount } from "./mount.ts";
@@ -53,13 +55,15 @@ export function createApi(deps: ApiDeps): Hono<Env> {
   return app;
 }
 
-function allOperations({ engine, admin }: ApiDeps): Operation[] {
+function allOperations({ engine, admin, metrics, version }: ApiDeps): Operation[] {
   return [
+    ...boxOperations({ engine, metrics, version }),
     ...memoryOperations(engine),
     ...dataOperations(engine),
     ...conversationOperations(engine),
     ...keyOperations(admin),
     ...settingsOperations(admin),
     ...qdrantOperations(engine),
+    ...jobOperations(engine),
   ];
 }

@@ -114,3 +114,11 @@ function conditions(filter: MemoryFilter): { where: string; values: SQLQueryBind
   }
   return { where: parts.length > 0 ? parts.join(" AND ") : "1", values };
 }
+
+/** How many memories of all owners there are in each status. */
+export function countByStatus(db: Database): Record<string, number> {
+  const rows = db
+    .query<{ status: string; n: number }, []>("SELECT status, sum(n) AS n FROM memory_counts GROUP BY status")
+    .all();
+  return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
+}

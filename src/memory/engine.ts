@@ -25,6 +25,8 @@ import type { Redact } from "./fields.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createJobs } from "./jobs.ts";
 import { wordHolders } from "./holding.ts";
+import { createMetrics } from "../metrics.ts";
+import { createEngineMetrics } from "./metrics.ts";
 import { createMemories } from "./lifecycle.ts";
 import { createLearning } from "./learn.ts";
 import type { ExtractPayload } from "./learn.ts";
@@ -69,6 +71,7 @@ function joinEngine(db: Database, options: EngineOptions) {
   registerFold(db);
   const lexical = ensureLexical(db);
   const settings = settingsReader(db);
+  const metrics = createMetrics();
   const jobs = createJobs({ db, log, now, leaseName: options.leaseName });
   const embedding = createEmbedding({
     config: options.config,
@@ -91,6 +94,10 @@ function joinEngine(db: Database, options: EngineOptions) {
       embedding.models.list().map(({ name, repo }) => ({ value: `local/${name}`, label: repo })),
     sources: [memorySource(db, boxId(db))],
   });
+  const qdrantUp = async () => {
+    const { enabled, healthy } = await qdrant.operations.status();
+    return enabled ? healthy : null;
+  };
   const records: RecordHooks = {
     changed() {},
     removed() {},
@@ -181,6 +188,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       related: createRelated({ db }),
       models: createModelCalls(embedding),
       jobs: jobs.calls,
+      metrics: createEngineMetrics({ db, metrics, now, qdrantUp }),
       qdrant: qdrant.calls,
     },
     start() {

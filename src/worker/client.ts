@@ -3,6 +3,7 @@ import type { Config } from "../config.ts";
 import type { Engine } from "../engine.ts";
 import { AppError, reviveError } from "../error.ts";
 import type { Log } from "../log.ts";
+import { SERVER_LEASE } from "./protocol.ts";
 import type { FromWorker, ToWorker } from "./protocol.ts";
 
 /** Restarts of a thread that keeps dying are spaced out up to this. */
@@ -21,8 +22,8 @@ export type EngineThread = {
   crash(): void;
 };
 
-/** Starts the thread and opens the engine in it. Calls made before it is open wait for it. */
-export function startEngine(config: Config, log: Log): EngineThread {
+/** Starts the thread and opens the engine in it. Calls made before it is open wait for it. `leaseName`: in job leases. */
+export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE): EngineThread {
   let worker: Worker | null = null;
   let starts = 0;
   let nextId = 1;
@@ -84,7 +85,7 @@ export function startEngine(config: Config, log: Log): EngineThread {
       lost(event.message);
     };
     thread.addEventListener("close", () => lost("closed"));
-    thread.postMessage({ kind: "open", config } satisfies ToWorker);
+    thread.postMessage({ kind: "open", config, leaseName } satisfies ToWorker);
     return opened.promise;
   }
 

@@ -2,7 +2,6 @@
 import { AppError, errorData } from "../error.ts";
 import type { Fields, Level, Log } from "../log.ts";
 import { openEngine } from "../memory/engine.ts";
-import { SERVER_LEASE } from "./protocol.ts";
 import type { FromWorker, ToWorker } from "./protocol.ts";
 
 declare const self: Worker;
@@ -24,7 +23,7 @@ async function receive(message: ToWorker): Promise<void> {
   switch (message.kind) {
     case "open":
       try {
-        opened = openEngine({ config: message.config, log, leaseName: SERVER_LEASE });
+        opened = openEngine({ config: message.config, log, leaseName: message.leaseName });
         opened.start();
         send({ kind: "ready" });
       } catch (error) {

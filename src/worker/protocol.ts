@@ -4,7 +4,7 @@ import type { ErrorData } from "../error.ts";
 import type { Fields, Level } from "../log.ts";
 
 export type ToWorker =
-  | { kind: "open"; config: Config }
+  | { kind: "open"; config: Config; leaseName: string }
   | { kind: "call"; id: number; group: string; method: string; input: unknown }
   | { kind: "stop" };
 

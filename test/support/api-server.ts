@@ -12,6 +12,7 @@ import { rotateToken } from "../../src/db/access.ts";
 import { openDatabase } from "../../src/db/open.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { openEngine } from "../../src/memory/engine.ts";
+import { registerFtsText } from "../../src/search/lexical-tables.ts";
 
 export type ApiServer = Awaited<ReturnType<typeof startApi>>;
 export type Answer = { status: number; headers: Headers; text: string; json: Any };
@@ -26,6 +27,7 @@ export async function startApi({ checkAnswers = true } = {}) {
   const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir } }, {});
   const engine = openEngine({ config, log: silent, leaseName: "test" });
   const db = openDatabase(join(dir, "recollect.db"));
+  registerFtsText(db);
   const admin = createAdmin({ db });
   const token = rotateToken(db);
   const anna = admin.keys.create({ name: "Anna", id: "anna" });
