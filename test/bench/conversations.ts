@@ -1,0 +1,187 @@
+/**
+ * `bun run bench:conversations [episodes]`: how fast exchanges come in, are found, and go away, over HTTP on the whole
+ * appliance. Texts are made up: words of a Zipf-like vocabulary, so that common and rare words are about as in speech.
+ */
+import { cpus } from "node:os";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { startAppliance, until } from "../support/appliance.ts";
+import { STATIC_REPO, testModels } from "../support/models.ts";
+
+const EPISODES = Number(process.argv[2] ?? 100_000);
+const LONG_SESSION = Math.min(10_000, Math.floor(EPISODES / 10));
+const QUERIES = 200;
+const CHUNK_BYTES = 30 * 1024 * 1024;
+
+const random = (() => {
+  let state = 42;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+})();
+
+const syllables =
+  "ba be bi bo bu da de di do du ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru".split(
+    " ",
+  );
+const vocabulary = Array.from({ length: 30_000 }, (_, at) => {
+  let word = "";
+  for (let rest = at + 1200; rest > 0; rest = Math.floor(rest / syllables.length))
+    word += syllables[rest % syllables.length];
+  return word;
+});
+/** Rank r comes up about 1/r as often as the first. */
+const word = () => vocabulary[Math.floor(vocabulary.length ** random()) - 1] ?? "ba";
+const common = "the a of to and in is it that was for on with as at by we you they have not".split(" ");
+const text = (words: number) => {
+  const parts: string[] = [];
+  for (let at = 0; at < words; at++)
+    parts.push(random() < 0.45 ? common[Math.floor(random() * common.length)]! : word());
+  return `${parts.join(" ")}.`;
+};
+
+const sorted = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
+const at = (numbers: number[], share: number) =>
+  sorted(numbers)[Math.min(numbers.length - 1, Math.floor(numbers.length * share))] ?? NaN;
+const spread = (numbers: number[]) =>
+  `p50 ${at(numbers, 0.5).toFixed(1)}  p95 ${at(numbers, 0.95).toFixed(1)}  max ${Math.max(...numbers).toFixed(1)}`;
+const print = (name: string, value: string, goal: string) =>
+  process.stdout.write(`${name.padEnd(52)} ${value.padEnd(44)} goal ${goal}\n`);
+
+const models = testModels();
+const appliance = await startAppliance({
+  demo: true,
+  env: models === null ? {} : { MEMORY_STATIC_CACHE_DIR: models, MEMORY_STATIC_MODEL: STATIC_REPO },
+});
+const { call, key, url } = appliance;
+
+async function timed(
+  path: string,
+  body?: unknown,
+): Promise<{ ms: number; body: { data?: unknown[]; resolution?: unknown } }> {
+  const started = performance.now();
+  const answer = await call(body === undefined ? "GET" : "POST", path, body, key);
+  const ms = performance.now() - started;
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return { ms, body: answer.body as { data?: unknown[] } };
+}
+
+async function bulk(lines: string): Promise<void> {
+  const response = await fetch(`${url}/episodes/bulk`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/x-ndjson" },
+    body: lines,
+  });
+  const answer = (await response.json()) as { refused?: unknown[] };
+  if (response.status !== 200 || answer.refused?.length !== 0)
+    throw new Error(JSON.stringify(answer).slice(0, 500));
+}
+
+/** Time of a small request, again and again, while `work` runs. */
+async function beside(work: Promise<unknown>): Promise<number[]> {
+  let running = true;
+  const ended = work.finally(() => (running = false));
+  const times: number[] = [];
+  while (running) {
+    times.push((await timed("/sessions?limit=1")).ms);
+    await Bun.sleep(5);
+  }
+  await ended;
+  return times;
+}
+
+const loop = monitorEventLoopDelay({ resolution: 1 });
+try {
+  process.stdout.write(
+    `${cpus()[0]?.model ?? "?"} × ${cpus().length}, Bun ${Bun.version}, ${EPISODES} episodes, ${models === null ? "no model" : `static stand-in ${STATIC_REPO}`}\n`,
+  );
+  await call("PUT", "/api/settings/memory", {
+    enabled: true,
+    embeddingSource: models === null ? "auto" : "static",
+    retentionDays: 0,
+  });
+
+  const queries: string[] = [];
+  let made = 0;
+  let insertMs = 0;
+  let besideMs: number[] = [];
+  loop.enable();
+  while (made < EPISODES) {
+    const lines: string[] = [];
+    let bytes = 0;
+    for (; made < EPISODES && bytes < CHUNK_BYTES && lines.length < 20_000; made++) {
+      const externalId = made < LONG_SESSION ? "long" : `s${made % 2000}`;
+      const userMessage = text(20 + Math.floor(random() * 20));
+      if (queries.length < QUERIES && random() < 0.02)
+        queries.push(userMessage.split(" ").slice(0, 8).join(" "));
+      const line = JSON.stringify({
+        id: `e${made}`,
+        externalId,
+        userMessage,
+        aiResponse: text(40 + Math.floor(random() * 40)),
+      });
+      lines.push(line);
+      bytes += line.length + 1;
+    }
+    const started = performance.now();
+    besideMs = besideMs.concat(await beside(bulk(lines.join("\n"))));
+    insertMs += performance.now() - started;
+  }
+  print(
+    "bulk insert with lexical index, episodes a second",
+    (EPISODES / (insertMs / 1000)).toFixed(0),
+    "≥ 2,000",
+  );
+  print("small request meanwhile, ms", spread(besideMs), "–");
+  print("main event loop's worst stall meanwhile, ms", (loop.max / 1e6).toFixed(1), "≤ 10");
+
+  const session = ((await call("GET", "/sessions/by-external/long", undefined, key)).body as { id: number })
+    .id;
+  const single: number[] = [];
+  for (let n = 0; n < 200; n++) {
+    const started = performance.now();
+    await call(
+      "POST",
+      "/episodes?extract=false",
+      { sessionId: session, userMessage: text(30), aiResponse: text(50) },
+      key,
+    );
+    single.push(performance.now() - started);
+  }
+  print("POST /episodes, ms", spread(single), "–");
+
+  const embedding = performance.now();
+  await until(
+    "all jobs done",
+    async () => {
+      const status = (await call("GET", "/api/memory/engine-status")).body as {
+        jobs?: { queued: number; running: number };
+      };
+      return (status.jobs?.queued ?? 0) + (status.jobs?.running ?? 0) === 0;
+    },
+    3_600_000,
+  );
+  print("all embedded after, s", ((performance.now() - embedding) / 1000).toFixed(1), "–");
+
+  for (const mode of ["keyword", "hybrid"]) {
+    for (const query of queries.slice(0, 20))
+      await timed(`/episodes/search?mode=${mode}&q=${encodeURIComponent(query)}`);
+    const times: number[] = [];
+    for (const query of queries)
+      times.push((await timed(`/episodes/search?mode=${mode}&q=${encodeURIComponent(query)}`)).ms);
+    print(`/episodes/search ${mode}, ms`, spread(times), "8 / 20");
+  }
+  for (const query of queries.slice(0, 20)) await timed("/context", { query });
+  const context: number[] = [];
+  for (const query of queries) context.push((await timed("/context", { query })).ms);
+  print("/context, ms", spread(context), "10 / 25");
+
+  loop.reset();
+  const started = performance.now();
+  const meanwhile = await beside(call("DELETE", `/sessions/${session}`, undefined, key));
+  print(`delete of a session of ${LONG_SESSION}, ms`, (performance.now() - started).toFixed(0), "≤ 1,000");
+  print("small request meanwhile, ms", spread(meanwhile), "–");
+  print("main event loop's worst stall meanwhile, ms", (loop.max / 1e6).toFixed(1), "≤ 10");
+} finally {
+  await appliance.stop();
+}
