@@ -159,6 +159,7 @@ test.each([
   ["One. Two. Three. Four.", "One. Two. Three."],
   ["One. Two. Three.", "One. Two. Three."],
   ["No end", "No end"],
+  ["Costs 3.8 euros. Dr. Who came. Third one! Fourth?", "Costs 3.8 euros. Dr. Who came. Third one!"],
   ["一。二。三。四。", "一。二。三。"],
 ])("gist of %s", (text, expected) => {
   expect(gist(text)).toBe(expected);

@@ -1,4 +1,5 @@
 import { detectLanguage } from "../text/language.ts";
+import { sentences } from "../text/sentences.ts";
 import { stopWords } from "../text/stopwords.ts";
 import { terms } from "../text/terms.ts";
 
@@ -31,24 +32,20 @@ const MAX_SENTENCES = 50_000;
 const MIN_TERMS = 3;
 /** How much a sentence's length counts against it: 0 takes the longest, 1 the shortest. */
 const LENGTH = 0.3;
+/** A sentence that adds less than this share of what the first one did is left out, even if there is room. */
+const WORTH = 0.3;
 const FENCE = /```[\s\S]*?(?:```|$)|~~~[\s\S]*?(?:~~~|$)/g;
 const MARKUP = /^(?:[#>*+•-]+|\d{1,3}[.)])\s+/;
 const BLANKS = /\s+/g;
 
-let segmenter: Intl.Segmenter | undefined;
-
 /** Sentences of a message, without code, list marks and what is too short to say anything. */
 function sentencesOf(text: string): string[] {
-  segmenter ??= new Intl.Segmenter(undefined, { granularity: "sentence" });
+  const plain = text.slice(0, MAX_MESSAGE).replace(FENCE, "\n");
   const found: string[] = [];
-  for (const line of text.slice(0, MAX_MESSAGE).replace(FENCE, "\n").split("\n")) {
-    const plain = line.trim().replace(MARKUP, "").replace(BLANKS, " ");
-    if (plain.length < 3) continue;
-    for (const { segment } of segmenter.segment(plain)) {
-      const sentence = segment.trim();
-      if (sentence.length < 3) continue;
-      found.push(sentence.length <= MAX_SENTENCE ? sentence : cut(sentence));
-    }
+  for (const { start, end } of sentences(plain)) {
+    const sentence = plain.slice(start, end).replace(MARKUP, "").replace(BLANKS, " ").trim();
+    if (sentence.length < 3) continue;
+    found.push(sentence.length <= MAX_SENTENCE ? sentence : cut(sentence));
   }
   return found;
 }
@@ -83,6 +80,7 @@ export function createSalience(costOf: (text: string) => number) {
   const sentences: Sentence[] = [];
   const seenOf = new Map<string, { last: number; exchanges: number; sentences: number }>();
   let at = 0;
+  let exchanges = 0;
 
   function count(word: string, exchange: number): void {
     const seen = seenOf.get(word);
@@ -100,6 +98,7 @@ export function createSalience(costOf: (text: string) => number) {
   /** Takes in the next message. */
   function add(message: Message): void {
     const lang = detectLanguage(message.text, "en");
+    exchanges = Math.max(exchanges, message.exchange + 1);
     for (const [index, text] of sentencesOf(message.text).entries()) {
       const words = new Set(terms(text, lang));
       for (const word of words) if (stopWords(lang).has(word)) words.delete(word);
@@ -122,7 +121,9 @@ export function createSalience(costOf: (text: string) => number) {
   function best(budget: number): Chosen[] {
     const weight = new Map<string, number>();
     for (const [word, seen] of seenOf) {
-      weight.set(word, Math.log2(1 + seen.exchanges) + 0.5 * Math.log2(seen.sentences));
+      // What nearly every exchange says (a name, a greeting) tells none of them apart.
+      const share = exchanges < 5 ? 0 : seen.exchanges / exchanges;
+      weight.set(word, (Math.log2(1 + seen.exchanges) + 0.5 * Math.log2(seen.sentences)) * (1 - share));
     }
     const full = sentences.filter((sentence) => sentence.terms.size >= MIN_TERMS);
     const chosen = choose(full, weight, budget);
@@ -147,6 +148,7 @@ function choose(sentences: Sentence[], weight: ReadonlyMap<string, number>, budg
     .sort((a, b) => b.gain - a.gain || a.sentence.at - b.sentence.at)
     .slice(0, 2000);
   const chosen: Sentence[] = [];
+  const enough = (queue[0]?.gain ?? 0) * WORTH;
   let left = budget;
   while (queue.length > 0 && left > 0) {
     const top = queue[0];
@@ -159,7 +161,7 @@ function choose(sentences: Sentence[], weight: ReadonlyMap<string, number>, budg
       continue;
     }
     queue.shift();
-    if (now <= 0) break;
+    if (now <= enough) break;
     if (top.sentence.cost > left) continue;
     chosen.push(top.sentence);
     left -= top.sentence.cost;

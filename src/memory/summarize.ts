@@ -17,6 +17,7 @@ import {
 } from "../db/summarize.ts";
 import { DAY_MS, iso } from "../db/time.ts";
 import { conflict, notFound } from "../error.ts";
+import { sentences } from "../text/sentences.ts";
 import { cutToTokens, estimateTokens } from "./budget.ts";
 import type { Store } from "./store.ts";
 import { limits, type Memory, type MemoryType } from "./types.ts";
@@ -224,13 +225,10 @@ export function createSummarizer(deps: SummarizeDeps) {
   return { summarize, nightly, restoreOriginals };
 }
 
-let segmenter: Intl.Segmenter | undefined;
-
 /** The first three sentences; the whole text when it has no more. */
 export function gist(content: string): string {
-  segmenter ??= new Intl.Segmenter(undefined, { granularity: "sentence" });
-  const fourth = [...segmenter.segment(content)].filter(({ segment }) => segment.trim() !== "")[3];
-  return (fourth === undefined ? content : content.slice(0, fourth.index)).trim();
+  const [, , third, fourth] = sentences(content);
+  return (third === undefined || fourth === undefined ? content : content.slice(0, third.end)).trim();
 }
 
 /** `[type] key: gist` on one line. */
