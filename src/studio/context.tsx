@@ -113,7 +113,7 @@ export function show(
   body: Child,
   options: { status?: number; say?: string; headers?: Record<string, string> } = {},
 ): Response {
-  const response = c.body(String(body), (options.status ?? 200) as 200, html);
+  const response = c.body((<>{body}</>).toString(), (options.status ?? 200) as 200, html);
   if (options.say) response.headers.set("HX-Trigger", JSON.stringify({ say: options.say }));
   for (const [name, value] of Object.entries(options.headers ?? {})) response.headers.set(name, value);
   return response;

@@ -383,7 +383,13 @@ export function memoriesRoutes(app: Hono<Env>, deps: StudioDeps): void {
       throw notFound("page");
     const [row = 0, history = 0, fts = 0, vectors = 0, receipts = 0, blocks = 0, episodes = 0] = numbers;
     const proof = {
-      ...{ row, history, fts, vectors, receipts, blocks, episodes },
+      row,
+      history,
+      fts,
+      vectors,
+      receipts,
+      blocks,
+      episodes,
       qdrant: qdrant === "confirmed" || qdrant === "pending" ? qdrant : "off",
     } as const;
     return show(c, <ProofPage chrome={await chromeOf(c, deps)} proof={proof} />);

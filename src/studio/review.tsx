@@ -17,7 +17,7 @@ export function reviewRoutes(app: Hono<Env>, deps: StudioDeps): void {
       Promise.all(
         data.map((memory) =>
           memory.episodeId === null
-            ? null
+            ? Promise.resolve(null)
             : conversations.getEpisode({ owner: null, id: memory.episodeId }).catch(() => null),
         ),
       ),
