@@ -3,7 +3,7 @@ import { count, cut, href, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
 import { receiptHref, type ReceiptLine, reasonText } from "./receipts.tsx";
-import { Banner, Code, CopyLine, Dot, Head, Ledger, Partial, Tabs, Text } from "./parts.tsx";
+import { Banner, Code, CopyLine, Dot, Head, Ledger, Tabs, Text } from "./parts.tsx";
 
 export interface Connection {
   /** Origin of this box as the browser knows it, without a slash at the end. */
@@ -447,12 +447,3 @@ export const ConnectPage = ({ chrome, connection, client }: Omit<WelcomeProps, "
 
 /** Said once, when the first request arrives. */
 export const arrived = "The first request came through.";
-
-export const StepsPart = (props: Omit<WelcomeProps, "maxTokens">) => (
-  <>
-    <Steps {...props} />
-    <Partial target="#announce" swap="textContent">
-      Memory is on.
-    </Partial>
-  </>
-);

@@ -12,6 +12,10 @@ import { ErrorPage } from "../../views/error.tsx";
 import { Partial, Toast } from "../../views/parts.tsx";
 import { chromeOf, isPart, show, type StudioContext, type StudioDeps } from "./context.tsx";
 import { mayEnter, ownPagesOnly, pageHeaders, signedIn } from "./guard.ts";
+import { compactRoutes } from "./compact.tsx";
+import { connectRoutes, isNew, welcome } from "./connect.tsx";
+import { keysRoutes } from "./keys.tsx";
+import { settingsRoutes } from "./settings.tsx";
 import { memoriesRoutes, memoryList } from "./memories.tsx";
 import { memoryRoutes } from "./memory.tsx";
 import { reviewRoutes } from "./review.tsx";
@@ -44,9 +48,17 @@ export function createStudio(options: StudioOptions): Hono<Env> {
   signInRoutes(app, deps);
 
   app.get("/dashboard", (c) => c.redirect("/dashboard/memory", 303));
-  app.get("/dashboard/memory", (c) => memoryList(c, deps));
+  app.get("/dashboard/memory", async (c) => {
+    if (!isPart(c) && (await isNew(deps))) return welcome(c, deps);
+    return memoryList(c, deps);
+  });
   memoriesRoutes(app, deps);
+  compactRoutes(app, deps);
   reviewRoutes(app, deps);
+  connectRoutes(app, deps);
+  settingsRoutes(app, deps);
+  keysRoutes(app, deps);
+  // Its paths end in a parameter, so it comes after every literal path.
   memoryRoutes(app, deps);
 
   app.notFound((c) => failed(c, deps, new AppError("not_found", "There is no such page.")));

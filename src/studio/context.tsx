@@ -2,6 +2,7 @@
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import type { Child } from "hono/jsx";
+import type { HtmlEscapedString } from "hono/utils/html";
 import type { Admin } from "../admin.ts";
 import type { Assets } from "../assets.ts";
 import type { Auth, Env } from "../auth.ts";
@@ -105,7 +106,10 @@ async function tokensAdded(_deps: StudioDeps): Promise<number | null> {
 export const ownersOf = (deps: StudioDeps): Owner[] =>
   deps.admin.keys.list().map((key) => ({ id: key.id, name: key.name, revoked: key.revokedAt !== null }));
 
-const html = { "content-type": "text/html; charset=utf-8" };
+const type = { "content-type": "text/html; charset=utf-8" };
+
+/** Views have no promises in them, so that a fragment is text at once. */
+const html = (body: Child): string => `${(<>{body}</>) as HtmlEscapedString}`;
 
 /** Renders a page or a part. `say` is read out by a screen reader. */
 export function show(
@@ -113,7 +117,7 @@ export function show(
   body: Child,
   options: { status?: number; say?: string; headers?: Record<string, string> } = {},
 ): Response {
-  const response = c.body((<>{body}</>).toString(), (options.status ?? 200) as 200, html);
+  const response = c.body(html(body), (options.status ?? 200) as 200, type);
   if (options.say) response.headers.set("HX-Trigger", JSON.stringify({ say: options.say }));
   for (const [name, value] of Object.entries(options.headers ?? {})) response.headers.set(name, value);
   return response;

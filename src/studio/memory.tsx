@@ -64,12 +64,8 @@ export function memoryRoutes(app: Hono<Env>, deps: StudioDeps): void {
 
   app.post("/dashboard/memory/:id/restore-originals", async (c) => {
     const id = c.req.param("id");
-    const { replaced } = await related.chain({ owner: null, id });
-    for (const memory of replaced) {
-      if (memory.status === "archived")
-        await memories.update({ owner: null, id: memory.id, patch: { status: "active" } });
-    }
-    return finish(c, { code: "originals", n: replaced.length }, { to: memoryHref(id) });
+    const { restored } = await memories.restoreOriginals({ owner: null, id });
+    return finish(c, { code: "originals", n: restored }, { to: memoryHref(id) });
   });
 
   app.post("/dashboard/memory/:id/approve", async (c) => {

@@ -1,0 +1,130 @@
+/** `/dashboard/settings/memory`: the switch, and every field in groups that are saved by themselves. */
+import type { Hono } from "hono";
+import type { Env } from "../auth.ts";
+import { AppError } from "../error.ts";
+import { defaultSettings, type MemorySettings, memorySettingsPatch } from "../memory/settings.ts";
+import { check } from "../validate.ts";
+import {
+  type MemoryCost,
+  MemorySettingsPage,
+  type MemorySettingsProps,
+  MemoryStatePartials,
+  OnOff,
+  SettingsForm,
+  type SettingsGroup,
+  settingsGroups,
+  type Texts,
+} from "../../views/settings.tsx";
+import {
+  chromeOf,
+  errorsOf,
+  type Fields,
+  finish,
+  isPart,
+  numberOr,
+  readForm,
+  show,
+  type StudioContext,
+  type StudioDeps,
+} from "./context.tsx";
+import { stepsPart } from "./connect.tsx";
+
+/** Figures beside the tabs of the settings. */
+export const settingsCounts = (deps: StudioDeps): { keys: number; providers: number } => ({
+  keys: deps.admin.keys.list().filter((key) => !key.revokedAt).length,
+  providers: 0,
+});
+
+const textsOf = (settings: MemorySettings): Texts =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [
+      name,
+      typeof value === "boolean" ? value : value === null || typeof value === "object" ? null : String(value),
+    ]),
+  );
+
+/** What was typed, by the kind of each control: a switch that is not sent is off, an empty number is null. */
+function valuesOf(group: SettingsGroup, fields: Fields): { texts: Texts; patch: Record<string, unknown> } {
+  const texts: Record<string, string | boolean | null> = {};
+  const patch: Record<string, unknown> = {};
+  for (const { name, control } of group.fields) {
+    const text = fields[name] ?? "";
+    if (control.kind === "switch") {
+      texts[name] = text === "true";
+      patch[name] = text === "true";
+    } else {
+      texts[name] = text;
+      patch[name] = control.kind === "number" ? numberOr(text) : text.trim() || null;
+    }
+  }
+  return { texts, patch };
+}
+
+export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
+  const { settings } = deps.admin;
+
+  const page = async (c: StudioContext, failed: MemorySettingsProps["failed"], status = 200) => {
+    const [chrome, cost] = await Promise.all([chromeOf(c, deps), memoryCost(deps)]);
+    return show(
+      c,
+      <MemorySettingsPage
+        chrome={chrome}
+        counts={settingsCounts(deps)}
+        cost={cost}
+        values={textsOf(settings.read())}
+        failed={failed}
+        models={[]}
+      />,
+      { status },
+    );
+  };
+
+  app.get("/dashboard/settings", (c) => page(c, null));
+  app.get("/dashboard/settings/memory", (c) => page(c, null));
+
+  app.post("/dashboard/settings/memory/enabled", async (c) => {
+    const { fields } = await readForm(c);
+    const on = fields["enabled"] === "true";
+    settings.write({ enabled: on });
+    const done = { code: on ? "memory-on" : "memory-off" };
+    if (!isPart(c)) return finish(c, done);
+    const chrome = await chromeOf(c, deps);
+    const main =
+      fields["from"] === "welcome" ? (
+        await stepsPart(c, deps, chrome)
+      ) : (
+        <OnOff on={on} cost={await memoryCost(deps)} maxTokens={settings.read().maxTokens} />
+      );
+    return finish(c, done, { main, parts: <MemoryStatePartials chrome={chrome} />, quiet: true });
+  });
+
+  app.post("/dashboard/settings/memory", async (c) => {
+    const { fields } = await readForm(c);
+    const group = settingsGroups.find((one) => one.id === fields["group"]);
+    if (!group) throw new AppError("invalid_request", "There is no such group of settings.");
+    const { texts, patch } = valuesOf(group, fields);
+    const wanted = fields["defaults"] === "true" ? defaultsOf(group) : patch;
+    const form = (values: Texts, errors: Record<string, string>) => (
+      <SettingsForm group={group} values={values} errors={errors} models={[]} />
+    );
+    try {
+      const whole = settings.write(check(memorySettingsPatch, wanted));
+      return finish(
+        c,
+        { code: "saved" },
+        { to: `/dashboard/settings/memory#${group.id}`, main: form(textsOf(whole), {}) },
+      );
+    } catch (thrown) {
+      const { errors, status } = errorsOf(thrown);
+      if (isPart(c)) return show(c, form(texts, errors), { status });
+      return page(c, { group: group.id, errors, values: texts }, status);
+    }
+  });
+}
+
+const defaultsOf = (group: SettingsGroup): Record<string, unknown> =>
+  Object.fromEntries(group.fields.map(({ name }) => [name, defaultSettings[name]]));
+
+async function memoryCost(_deps: StudioDeps): Promise<MemoryCost> {
+  return { requests: 0, withMemory: 0, tokensInjected: 0, tokensIn: 0 };
+}
