@@ -1,0 +1,68 @@
+import { GenericMemoryBackend } from "../../src/backends/http.ts";
+import { ObsidianBackend } from "../../src/backends/obsidian.ts";
+import { NotionBackend } from "../../src/backends/notion.ts";
+import { toProperties } from "../../src/backends/notion-page.ts";
+import { writeNote } from "../../src/backends/obsidian-note.ts";
+import { startFlaky } from "../support/flaky.ts";
+import { startHttpBackend } from "../support/http-backend.ts";
+import { startNotion } from "../support/notion.ts";
+import { startObsidian } from "../support/obsidian.ts";
+import { conformance } from "./conformance.ts";
+
+conformance("http", async () => {
+  const server = startHttpBackend({ apiKey: "secret" });
+  const proxy = startFlaky(server.url);
+  const backend = new GenericMemoryBackend("brain", "Brain", {
+    baseUrl: `${proxy.url}/api/v1`,
+    apiKey: "secret",
+  });
+  return {
+    backend,
+    kill: () => proxy.kill(),
+    revive: () => proxy.revive(),
+    stop: async () => {
+      await proxy.stop();
+      await server.stop();
+    },
+  };
+});
+
+conformance("obsidian", async () => {
+  const server = startObsidian({ apiKey: "secret" });
+  const proxy = startFlaky(server.url);
+  const backend = new ObsidianBackend("obsidian", "Obsidian", { baseUrl: proxy.url, apiKey: "secret" });
+  return {
+    backend,
+    seed: (rows) => {
+      for (const row of rows) server.files.set(`Recollect/${row.id}.md`, writeNote(row));
+    },
+    kill: () => proxy.kill(),
+    revive: () => proxy.revive(),
+    stop: async () => {
+      await proxy.stop();
+      await server.stop();
+    },
+  };
+});
+
+conformance("notion", async () => {
+  const server = startNotion({ apiKey: "secret" });
+  const proxy = startFlaky(server.url);
+  const backend = new NotionBackend("notion", "Notion", {
+    baseUrl: `${proxy.url}/v1`,
+    apiKey: "secret",
+    databaseId: server.databaseId,
+  });
+  return {
+    backend,
+    seed: (rows) => {
+      for (const row of rows) server.seed(toProperties(row, "Name"));
+    },
+    kill: () => proxy.kill(),
+    revive: () => proxy.revive(),
+    stop: async () => {
+      await proxy.stop();
+      await server.stop();
+    },
+  };
+});
