@@ -71,7 +71,7 @@ export function toProperties(memory: Partial<Memory>, title: string): Record<str
 }
 
 const headline = (content: string): string =>
-  [...content.replaceAll(/\s+/g, " ").trim()].slice(0, 80).join("");
+  Array.from(content.replaceAll(/\s+/g, " ").trim()).slice(0, 80).join("");
 
 type Property = {
   rich_text?: { plain_text?: string; text?: { content?: string } }[];

@@ -203,7 +203,7 @@ function equal(field: string, value: string | undefined): Rule | null {
 
 /** A pattern that finds a word in either case; the plugin's regular expressions have no flags. */
 function anyCase(word: string): string {
-  return [...word]
+  return Array.from(word)
     .map((c) => {
       const upper = c.toUpperCase();
       return upper !== c && upper.length === c.length ? `[${c}${upper}]` : RegExp.escape(c);

@@ -1,5 +1,10 @@
 import { GenericMemoryBackend } from "../../src/backends/http.ts";
 import { ObsidianBackend } from "../../src/backends/obsidian.ts";
+import { join } from "node:path";
+import { QdrantBackend } from "../../src/backends/qdrant.ts";
+import { openStatic } from "../../src/embed/static.ts";
+import { STATIC_REPO, testModels } from "../support/models.ts";
+import { startTarget } from "../support/qdrant-target.ts";
 import { NotionBackend } from "../../src/backends/notion.ts";
 import { toProperties } from "../../src/backends/notion-page.ts";
 import { writeNote } from "../../src/backends/obsidian-note.ts";
@@ -66,3 +71,25 @@ conformance("notion", async () => {
     },
   };
 });
+
+const models = testModels();
+for (const withModel of models === null ? [false] : [false, true])
+  conformance(`qdrant, ${withModel ? "dense and words" : "words alone"}`, async () => {
+    const target = await startTarget();
+    const q = await target.connect();
+    const embedder = withModel ? await openStatic(join(models!, STATIC_REPO), "test") : null;
+    const backend = new QdrantBackend("qdrant", "Qdrant", {
+      connect: async () => q,
+      embedder: async () => embedder,
+      collection: target.name(),
+      quantization: "none",
+      efConstruct: null,
+      boxId: "box",
+    });
+    return {
+      backend,
+      kill: () => target.proxy.kill(),
+      revive: () => target.proxy.revive(),
+      stop: () => target.stop(),
+    };
+  });
