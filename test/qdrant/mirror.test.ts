@@ -233,7 +233,7 @@ run("an outage under load loses nothing and is said in words", async () => {
 run("a batch whose answer was lost is written again and stands once", async () => {
   const box = openBox(target.name());
   await box.settled();
-  target.proxy.fault({ when: (m, p) => m === "PUT" && p.endsWith("/points"), cutAfter: true, times: 1 });
+  target.proxy.fault({ when: (m, p) => m === "PUT" && p.endsWith("/points"), loseAnswer: true, times: 1 });
   transact(box.db, () => {
     for (let i = 0; i < 20; i++) box.put(`Half-written ${i}`);
   });

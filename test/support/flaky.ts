@@ -10,8 +10,8 @@ export interface Fault {
   headers?: Record<string, string>;
   /** Wait so long (milliseconds) before answering. */
   delay?: number;
-  /** Let the server do the work and then cut the connection without an answer. */
-  cutAfter?: boolean;
+  /** Let the server do the work, and lose its answer as a gateway in between does. */
+  loseAnswer?: boolean;
   /** How often it happens; for ever without it. */
   times?: number;
 }
@@ -70,11 +70,8 @@ export function startFlaky(target: string): Flaky {
               status: fault.status,
               ...(fault.headers ? { headers: fault.headers } : {}),
             });
-          if (fault.cutAfter) {
+          if (fault.loseAnswer) {
             await fetchTarget(request);
-            // Every open connection is closed before an answer is written.
-            await server.stop(true);
-            server = serve(port);
             return new Response(null, { status: 502 });
           }
         }
