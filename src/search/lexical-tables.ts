@@ -17,6 +17,8 @@ interface Shape {
   readonly columns: Readonly<Record<string, string>>;
   /** A condition over `NEW`. */
   readonly when: string;
+  /** Further columns, kept as they are made here, and an index on them. */
+  readonly place?: { readonly columns: Readonly<Record<string, string>>; readonly index: string };
   /** Columns of the source whose change matters. */
   readonly watch: readonly string[];
 }
@@ -39,7 +41,16 @@ const shapes: readonly Shape[] = [
       reply: "fts_text(new.owner_id, NULL, new.ai_response)",
     },
     when: "new.recall = 1",
-    watch: ["user_message", "ai_response", "recall", "owner_id"],
+    // Its place in the session by order of arrival: neighbours are found by one look into an index.
+    place: {
+      columns: {
+        session_id: "new.session_id",
+        created_at: "new.created_at",
+        pos: "(SELECT coalesce(max(pos), 0) + 1 FROM episodes_terms WHERE session_id = new.session_id)",
+      },
+      index: "session_id, pos",
+    },
+    watch: ["user_message", "ai_response", "recall", "owner_id", "created_at"],
   },
   {
     name: "entities",
@@ -122,8 +133,11 @@ function createShape(db: Database, shape: Shape, fts5: boolean): void {
   const columns = Object.keys(shape.columns);
   // Lengths beside the tokens, in front of them, so that reading a length reads no overflow page.
   const lengths = columns.map((column) => `${column}_n`);
+  const places = Object.keys(shape.place?.columns ?? {});
   db.run(`CREATE TABLE ${name}_terms (id INTEGER PRIMARY KEY, owner_id INTEGER NOT NULL,
-    ${lengths.map((length) => `${length} INTEGER NOT NULL`).join(", ")}, ${columns.map((column) => `${column} TEXT NOT NULL`).join(", ")}) STRICT`);
+    ${places.map((column) => `${column} INTEGER NOT NULL, `).join("")}${lengths.map((length) => `${length} INTEGER NOT NULL`).join(", ")}, ${columns.map((column) => `${column} TEXT NOT NULL`).join(", ")}) STRICT`);
+  if (shape.place !== undefined)
+    db.run(`CREATE INDEX ${name}_terms_place ON ${name}_terms (${shape.place.index})`);
   db.run(`CREATE INDEX ${name}_terms_owner ON ${name}_terms (owner_id, id)`);
   if (fts5) {
     // Tokens arrive folded and whole; `ascii` with every mark a token keeps is the tokenizer that takes them as they are.
@@ -150,13 +164,14 @@ function createShape(db: Database, shape: Shape, fts5: boolean): void {
 }
 
 /** The row of tokens as a SELECT over `new`. */
-function addSelect({ id, columns }: Shape): string {
+function addSelect({ id, columns, place }: Shape): string {
   const names = Object.keys(columns);
   const count = (name: string) =>
     `CASE ${name} WHEN '' THEN 0 ELSE length(${name}) - length(replace(${name}, ' ', '')) + 1 END`;
-  const made = Object.entries(columns).map(([name, sql]) => `${sql} AS ${name}`);
+  const made = Object.entries({ ...place?.columns, ...columns }).map(([name, sql]) => `${sql} AS ${name}`);
+  const places = Object.keys(place?.columns ?? {}).map((name) => `${name}, `);
   // The LIMIT keeps SQLite from putting the calls of fts_text in place of every mention of a column.
-  return `SELECT id, owner_id, ${names.map(count).join(", ")}, ${names.join(", ")}
+  return `SELECT id, owner_id, ${places.join("")}${names.map(count).join(", ")}, ${names.join(", ")}
     FROM (SELECT new.${id} AS id, new.owner_id AS owner_id, ${made.join(", ")} LIMIT -1)`;
 }
 
@@ -175,6 +190,11 @@ function fillShape(db: Database, shape: Shape): void {
   const { name, source } = shape;
   const names = Object.keys(shape.columns);
   const select = addSelect(shape)
+    // The rows are there already, so they are numbered by their order.
+    .replace(
+      /\(SELECT coalesce\(max\(pos\).*?\)(?= AS pos)/,
+      "row_number() OVER (PARTITION BY s.session_id ORDER BY s.created_at, s.id)",
+    )
     .replaceAll("new.", "s.")
     .replace("LIMIT -1", ` FROM ${source} s WHERE ${shape.when.replaceAll("new.", "s.")} LIMIT -1`);
   db.run(`INSERT INTO ${name}_terms ${select} WHERE 1`);

@@ -1,0 +1,359 @@
+/** Ranking the rows of one kind: candidates of each channel, their scores on one scale, fused into one order. */
+import type { Database } from "bun:sqlite";
+import { dateFit, dateSpan, type NamedDate } from "./dates.ts";
+import { fuse, type Fusion, type Row } from "./fuse.ts";
+import {
+  expectedScore,
+  lexicalCandidates,
+  lexicalScores,
+  weigh,
+  type LexicalQuery,
+  type LexicalScore,
+} from "./lexical.ts";
+import { around, placesOf, type Place } from "./neighbours.ts";
+import { live } from "./predicate.ts";
+import type { QueryTerm } from "./tokens.ts";
+import type { Candidate, Kind, Predicate, Tier } from "./types.ts";
+import type { Part } from "./vector-tables.ts";
+import { visibleOf, type VectorHits, type VectorIndex } from "./vectors.ts";
+import { episodeWeights, modelClass, plainWeights, saturationFor, type Weights } from "./weights.ts";
+
+/** Candidates that the lexical channel brings at most. */
+const LEXICAL = 100;
+/** Best rows whose neighbours become candidates too. */
+const WIDENED = 40;
+/** Rows of a named day that become candidates although no word of theirs matches. */
+const DATED = 40;
+
+export interface RankDeps {
+  readonly db: Database;
+  readonly fts5: boolean;
+  readonly vectors: VectorIndex | null;
+  /** MEMORY_VEC_TOP_K and MEMORY_RRF_K. */
+  readonly topK: number;
+  readonly rrfK: number;
+}
+
+/** A question made ready for every kind. */
+export interface Question {
+  readonly terms: readonly QueryTerm[];
+  /** Its unit vector in the searched space, or null. */
+  readonly vector: Float32Array | null;
+  readonly date: NamedDate | null;
+}
+
+export interface RankOptions {
+  readonly kind: Kind;
+  readonly predicate: Predicate;
+  readonly limit: number;
+  readonly fusion: Fusion;
+  /** Channels asked for: `semantic` takes the vector alone when there is one. */
+  readonly strategy: "hybrid" | "semantic" | "lexical";
+}
+
+export interface Ranked {
+  readonly candidates: Candidate[];
+  readonly signals: Signals;
+  /** Sentences about channels that were left out or cut short. */
+  readonly notes: string[];
+  readonly lexical: boolean;
+  readonly vector: boolean;
+}
+
+/** What the relevance floor looks at, of one kind. */
+export interface Signals {
+  /** Largest share of the query's idf that one row matches, 0–1. */
+  readonly mass: number;
+  /** Best cosine, in deviations above a random row's. */
+  readonly cosine: number;
+  /** Best cosine as it is. */
+  readonly rawCosine: number;
+  /** Share of the query's words that this owner never used. */
+  readonly unknown: number;
+  /** Share of rows that hold the commonest word of the best row. */
+  readonly commonest: number;
+  readonly rows: number;
+}
+
+/** Ranks one kind. Null `vectors`, a question without vector, or one without words leave that channel out. */
+export function rankKind(deps: RankDeps, question: Question, options: RankOptions): Ranked {
+  const { db, fts5, vectors } = deps;
+  const { kind, predicate, limit, strategy } = options;
+  const { owner } = predicate;
+  const notes: string[] = [];
+  const found: Found = { ids: new Set(), vec: null, said: null };
+
+  const part: Part = kind;
+  if (question.vector !== null && vectors !== null && strategy !== "lexical") {
+    found.vec = vectors.search(part, kind, predicate, question.vector, Math.max(limit, deps.topK));
+    if (found.vec === null)
+      notes.push("The vectors of this owner are still being read, so words alone were searched.");
+  }
+  const useVector = found.vec !== null && found.vec.hits.length > 0;
+  const query = weigh(db, kind, owner, question.terms, fts5);
+  const wordsWanted = strategy !== "semantic" || !useVector;
+  const words = query !== null && wordsWanted ? lexicalCandidates(db, query, predicate, LEXICAL, fts5) : [];
+  if (query?.note && wordsWanted) notes.push(query.note);
+  for (const id of words) found.ids.add(id);
+  for (const hit of found.vec?.hits ?? []) found.ids.add(hit.id);
+  const shape = query?.shape;
+  const model = useVector ? modelClass(vectors!.space()?.signature ?? null) : "none";
+  const weights =
+    kind === "episode" && shape !== undefined ? episodeWeights(shape, model) : plainWeights(model);
+  if (weights.vectorSaid > 0 && useVector) {
+    found.said = vectors!.search(
+      "episode_user",
+      kind,
+      predicate,
+      question.vector!,
+      Math.max(limit, deps.topK),
+    );
+    for (const hit of found.said?.hits ?? []) found.ids.add(hit.id);
+  }
+  if (question.date !== null && kind === "episode" && wordsWanted)
+    for (const id of datedRows(db, kind, predicate, question.date)) found.ids.add(id);
+
+  const scorer = createScorer(deps, question, kind, owner, query, found, weights, wordsWanted);
+  scorer.score([...found.ids]);
+  let pool = [...found.ids];
+  if (kind === "episode" && strategy !== "semantic") pool = scorer.widen(pool, predicate);
+  const rows = scorer.rows(pool);
+  const lexical = words.length > 0;
+  const tier: Tier =
+    lexical && useVector
+      ? options.fusion === "rrf"
+        ? "hybrid-rrf"
+        : "hybrid-scored"
+      : useVector
+        ? "vector"
+        : "fts5";
+  const candidates = fuse(kind, rows, {
+    fusion: options.fusion,
+    rrfK: deps.rrfK,
+    channels: Number(wordsWanted && query !== null) + Number(useVector),
+    best: scorer.best(),
+    tier,
+  });
+  return { candidates, signals: scorer.signals(), notes, lexical, vector: useVector };
+}
+
+interface Found {
+  ids: Set<number>;
+  vec: VectorHits | null;
+  said: VectorHits | null;
+}
+
+function createScorer(
+  deps: RankDeps,
+  question: Question,
+  kind: Kind,
+  owner: number,
+  query: LexicalQuery | null,
+  found: Found,
+  weights: Weights,
+  useWords: boolean,
+) {
+  const { db, vectors } = deps;
+  const useVector = found.vec !== null && found.vec.hits.length > 0;
+  const lexical = new Map<number, LexicalScore>();
+  const cosines = new Map<number, number>();
+  const saidCosines = new Map<number, number>();
+  const places = new Map<number, Place>();
+  const byPlace = new Map<string, number>();
+  const base = new Map<number, number>();
+  const known = new Set<number>();
+  const expected = query === null ? null : expectedScore(query.terms, query.shape.rows, "whole");
+  const expectedSaid =
+    query === null || weights.said === 0 ? null : expectedScore(query.terms, query.shape.saidRows, "said");
+  const saturation = saturationFor(query?.shape.length ?? 0);
+  const saidSaturation = saturationFor(query?.shape.saidLength ?? 0);
+  const sessionBest = new Map<number, number>();
+
+  /** Scores rows that were not looked at yet. */
+  function score(ids: readonly number[]): void {
+    const fresh = ids.filter((id) => !known.has(id));
+    if (fresh.length === 0) return;
+    for (const id of fresh) known.add(id);
+    if (query !== null && useWords) {
+      const whole = lexicalScores(db, query, fresh, saturation);
+      const said = weights.said > 0 ? lexicalScores(db, query, fresh, saidSaturation) : whole;
+      for (const [id, one] of whole) lexical.set(id, { ...one, said: said.get(id)?.said ?? 0 });
+    }
+    if (useVector && question.vector !== null) {
+      for (const [id, cosine] of vectors!.cosines(kind, owner, fresh, question.vector))
+        cosines.set(id, cosine);
+      if (weights.vectorSaid > 0)
+        for (const [id, cosine] of vectors!.cosines("episode_user", owner, fresh, question.vector))
+          saidCosines.set(id, cosine);
+    }
+    const unplaced = fresh.filter((id) => !places.has(id));
+    if (kind === "episode") for (const one of placesOf(db, unplaced)) place(one);
+    else
+      for (const [id, createdAt] of createdTimes(db, kind, unplaced))
+        places.set(id, { id, session: 0, pos: 0, createdAt });
+    for (const id of fresh) base.set(id, baseOf(id));
+  }
+
+  function baseOf(id: number): number {
+    let sum = 0;
+    const words = lexical.get(id);
+    if (expected !== null && useWords) sum += weights.whole * standard(words?.whole ?? 0, expected);
+    if (expectedSaid !== null && useWords) sum += weights.said * standard(words?.said ?? 0, expectedSaid);
+    if (useVector) {
+      const vec = found.vec!;
+      sum += weights.vector * standard(cosines.get(id) ?? vec.mean - vec.deviation, vec);
+      if (weights.vectorSaid > 0) {
+        // Without a vector of its own the user's message is the whole text, or there is none.
+        const own = saidCosines.get(id) ?? (isReplyOnly(id) ? undefined : cosines.get(id));
+        sum += weights.vectorSaid * standard(own ?? vec.mean - vec.deviation, vec);
+      }
+    }
+    return sum;
+  }
+
+  function isReplyOnly(id: number): boolean {
+    return (
+      db.query<{ n: number }, [number]>("SELECT said_n AS n FROM episodes_terms WHERE id = ?").get(id)?.n ===
+      0
+    );
+  }
+
+  function place(one: Place): void {
+    places.set(one.id, one);
+    byPlace.set(`${one.session}:${one.pos}`, one.id);
+  }
+
+  /** Adds the neighbours of the best rows, and learns what each session's best is. */
+  function widen(pool: readonly number[], predicate: Predicate): number[] {
+    const all = new Set(pool);
+    if (weights.near > 0) {
+      const best = [...pool].sort((a, b) => base.get(b)! - base.get(a)!).slice(0, WIDENED);
+      const found = around(
+        db,
+        best.map((id) => places.get(id)).filter((one) => one !== undefined),
+      );
+      const added = found.filter((one) => !all.has(one.id));
+      const visible = visibleOf(
+        db,
+        kind,
+        predicate,
+        added.map((one) => one.id),
+      );
+      for (const one of added) {
+        if (!visible.has(one.id)) continue;
+        place(one);
+        all.add(one.id);
+      }
+      score([...all]);
+    }
+    for (const id of all) {
+      const session = places.get(id)?.session ?? 0;
+      sessionBest.set(session, Math.max(sessionBest.get(session) ?? 0, base.get(id)!));
+    }
+    return [...all];
+  }
+
+  function final(id: number): number {
+    let sum = base.get(id)!;
+    const here = places.get(id);
+    if (here === undefined) return sum;
+    if (kind === "episode") {
+      const at = (offset: number) => base.get(byPlace.get(`${here.session}:${here.pos + offset}`) ?? -1) ?? 0;
+      if (weights.near > 0) sum += weights.near * (at(-1) + at(1)) + weights.far * (at(-2) + at(2));
+      sum += weights.session * (sessionBest.get(here.session) ?? 0);
+    }
+    if (question.date !== null) sum += weights.date * dateFit(question.date, here.createdAt);
+    return sum;
+  }
+
+  function rows(pool: readonly number[]): Row[] {
+    const byWords = rankOf(pool, (id) => lexical.get(id)?.whole);
+    const byVector = new Map(found.vec?.hits.map((hit, at) => [hit.id, at + 1]));
+    return pool.map((id) => ({
+      id,
+      ftsRank: byWords.get(id) ?? null,
+      ftsScore: lexical.get(id)?.whole ?? null,
+      vecRank: byVector.get(id) ?? null,
+      vecScore: cosines.get(id) ?? null,
+      scored: final(id),
+      createdAt: places.get(id)?.createdAt ?? 0,
+    }));
+  }
+
+  /** The score of a row that matches every word well and means the same. */
+  function best(): number {
+    let sum = 0;
+    if (expected !== null && useWords) sum += weights.whole * standard(expected.best, expected);
+    if (expectedSaid !== null && useWords) sum += weights.said * standard(expectedSaid.best, expectedSaid);
+    if (useVector) {
+      const top = standard(1, found.vec!);
+      sum += (weights.vector + weights.vectorSaid) * Math.min(top, TOP_COSINE);
+    }
+    if (kind === "episode") sum *= 1 + weights.session;
+    return sum;
+  }
+
+  function signals(): Signals {
+    let mass = 0;
+    let commonest = 0;
+    for (const one of lexical.values()) mass = Math.max(mass, one.mass);
+    const total = query?.terms.length ?? 0;
+    const unknown = total === 0 ? 1 : query!.terms.filter((term) => term.rows === 0).length / total;
+    for (const term of query?.terms ?? [])
+      if (query!.shape.rows > 0) commonest = Math.max(commonest, term.rows / query!.shape.rows);
+    const top = found.vec?.hits[0];
+    return {
+      mass,
+      cosine: top === undefined ? 0 : standard(top.cosine, found.vec!),
+      rawCosine: top?.cosine ?? 0,
+      unknown,
+      commonest,
+      rows: query?.shape.rows ?? 0,
+    };
+  }
+
+  return { score, widen, rows, best, signals };
+}
+
+/** A cosine this many deviations above a random row's is as good as they get. */
+const TOP_COSINE = 6;
+
+function standard(value: number, { mean, deviation }: { mean: number; deviation: number }): number {
+  return (value - mean) / deviation;
+}
+
+function rankOf(ids: readonly number[], score: (id: number) => number | undefined): Map<number, number> {
+  const ranked = ids.filter((id) => (score(id) ?? 0) > 0).sort((a, b) => score(b)! - score(a)! || b - a);
+  return new Map(ranked.map((id, at) => [id, at + 1]));
+}
+
+function createdTimes(db: Database, kind: Kind, ids: readonly number[]): [number, number][] {
+  const [table, id] = (
+    {
+      memory: ["memories", "seq"],
+      episode: ["episodes", "id"],
+      entity: ["entities", "id"],
+      summary: ["summaries", "id"],
+    } as const
+  )[kind];
+  return db
+    .query<[number, number], [string]>(
+      `SELECT ${id}, created_at FROM ${table} WHERE ${id} IN (SELECT value FROM json_each(?))`,
+    )
+    .values(JSON.stringify(ids)) as [number, number][];
+}
+
+/** Rows of a named day or month that may be seen, the first of it. */
+function datedRows(db: Database, kind: Kind, predicate: Predicate, date: NamedDate): number[] {
+  const span = dateSpan(date);
+  if (span === null || date.month === null) return [];
+  const { join, where, values } = live(kind, "d.id", predicate);
+  return (
+    db
+      .query<[number], (string | number)[]>(
+        `SELECT d.id FROM (SELECT id FROM episodes WHERE owner_id = ? AND created_at >= ? AND created_at < ?
+           ORDER BY created_at LIMIT ?) d CROSS ${join} WHERE ${where}`,
+      )
+      .values(predicate.owner, span.from, span.until, DATED, ...values) as [number][]
+  ).map(([id]) => id);
+}

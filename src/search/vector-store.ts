@@ -1,0 +1,166 @@
+/** Reading and writing vectors of one space. Writers run inside the caller's transaction. */
+import type { Database } from "bun:sqlite";
+import { vectorTable, WINDOW, type Part, type Space } from "./vector-tables.ts";
+
+/** Row number of a vector: which item and which of its windows. */
+export function vectorRow(item: number, window: number): number {
+  return item + window * WINDOW;
+}
+
+/** The item of a vector's row number. */
+export function itemOf(row: number): number {
+  return row % WINDOW;
+}
+
+/** Words of 32 bits that the signature of a vector takes. */
+export function signatureWords(dim: number): number {
+  return Math.ceil(dim / 32);
+}
+
+/** One bit a dimension: whether it is above 0. */
+export function signatureOf(vector: Float32Array): Uint32Array {
+  const bits = new Uint32Array(signatureWords(vector.length));
+  for (let at = 0; at < vector.length; at++) if (vector[at]! > 0) bits[at >>> 5]! |= 1 << (at & 31);
+  return bits;
+}
+
+/** Puts an item's vectors in place of those it has, and takes it off the list of those that wait. */
+export function putVectors(
+  db: Database,
+  space: Space,
+  part: Part,
+  owner: number,
+  item: number,
+  hash: Uint8Array,
+  vectors: readonly Float32Array[],
+): void {
+  db.query("DELETE FROM vec_items WHERE space = ? AND part = ? AND owner_id = ? AND item = ?").run(
+    space.id,
+    part,
+    owner,
+    item,
+  );
+  const counts = db.query<{ rev: number }, [number, string, number, number]>(
+    `INSERT INTO vec_counts (space, part, owner_id, n, items, rev) VALUES (?, ?, ?, 1, ?, 1)
+     ON CONFLICT DO UPDATE SET n = n + 1, items = items + excluded.items, rev = rev + 1 RETURNING rev`,
+  );
+  const insertItem = db.query(
+    "INSERT INTO vec_items (space, part, owner_id, item, window, hash, rev, sig) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+  );
+  const table = vectorTable(space, part);
+  const insertVector = db.query(
+    space.vec0
+      ? `INSERT INTO ${table} (rowid, owner_id, embedding) VALUES (?, ?, ${space.quantization === "int8" ? "vec_quantize_int8(?, 'unit')" : "?"})`
+      : `INSERT INTO ${table} (id, owner_id, embedding) VALUES (?, ?, ?)`,
+  );
+  vectors.forEach((vector, window) => {
+    const rev = counts.get(space.id, part, owner, window === 0 ? 1 : 0)!.rev;
+    insertItem.run(space.id, part, owner, item, window, hash, rev, bytesOf(signatureOf(vector)));
+    const stored = !space.vec0 && space.quantization === "int8" ? quantized(vector) : vector;
+    insertVector.run(vectorRow(item, window), owner, bytesOf(stored));
+  });
+}
+
+/** Rows, items and the change counter of an owner's vectors. */
+export function ownerVectors(
+  db: Database,
+  space: Space,
+  part: Part,
+  owner: number,
+): { n: number; items: number; rev: number } {
+  return (
+    db
+      .query<{ n: number; items: number; rev: number }, [number, string, number]>(
+        "SELECT n, items, rev FROM vec_counts WHERE space = ? AND part = ? AND owner_id = ?",
+      )
+      .get(space.id, part, owner) ?? { n: 0, items: 0, rev: 0 }
+  );
+}
+
+/** A reader of single vectors, about 7 µs each; null for a row that is gone. */
+export function vectorReader(db: Database, space: Space, part: Part): (row: number) => Float32Array | null {
+  const query = db.query<[Uint8Array], [number]>(
+    `SELECT embedding FROM ${vectorTable(space, part)} WHERE rowid = ?`,
+  );
+  return (row) => {
+    const found = query.values(row)[0] as [Uint8Array] | undefined;
+    return found === undefined ? null : floats(found[0], space);
+  };
+}
+
+/** Exact nearest rows by vec0 or, without it, by reading all of the owner's vectors. At most 4,096. */
+export function nearestRows(
+  db: Database,
+  space: Space,
+  part: Part,
+  owner: number,
+  query: Float32Array,
+  k: number,
+): { row: number; cosine: number }[] {
+  const table = vectorTable(space, part);
+  if (space.vec0) {
+    const wanted = space.quantization === "int8" ? "vec_quantize_int8(?, 'unit')" : "?";
+    return (
+      db
+        .query<[number, number], [Uint8Array, number, number]>(
+          `SELECT rowid, distance FROM ${table} WHERE embedding MATCH ${wanted} AND owner_id = ? AND k = ?`,
+        )
+        .values(bytesOf(query), owner, Math.min(k, MAX_K)) as [number, number][]
+    ).map(([row, distance]) => ({ row, cosine: 1 - distance }));
+  }
+  const all: { row: number; cosine: number }[] = [];
+  const rows = db.query<{ id: number; embedding: Uint8Array }, [string, number, number]>(
+    `SELECT v.id AS id, v.embedding AS embedding FROM vec_items i
+     JOIN ${table} v ON v.id = i.item + i.window * ${WINDOW} WHERE i.part = ? AND i.space = ? AND i.owner_id = ?`,
+  );
+  for (const { id, embedding } of rows.iterate(part, space.id, owner))
+    all.push({ row: id, cosine: dot(query, floats(embedding, space), 0) });
+  return all.sort((a, b) => b.cosine - a.cosine).slice(0, k);
+}
+
+/** vec0 refuses more neighbours than this. */
+export const MAX_K = 4096;
+
+/** Inner product of `query` with the vector that begins at `from`; the cosine of unit vectors. */
+export function dot(query: Float32Array, vectors: Float32Array, from: number): number {
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  const n = query.length;
+  let at = 0;
+  for (; at + 3 < n; at += 4) {
+    a += query[at]! * vectors[from + at]!;
+    b += query[at + 1]! * vectors[from + at + 1]!;
+    c += query[at + 2]! * vectors[from + at + 2]!;
+    d += query[at + 3]! * vectors[from + at + 3]!;
+  }
+  for (; at < n; at++) a += query[at]! * vectors[from + at]!;
+  return a + b + c + d;
+}
+
+function floats(stored: Uint8Array, space: Space): Float32Array {
+  if (space.quantization === "int8") {
+    const codes = new Int8Array(stored.buffer, stored.byteOffset, stored.byteLength);
+    const vector = new Float32Array(codes.length);
+    let sum = 0;
+    for (let at = 0; at < codes.length; at++) {
+      vector[at] = codes[at]!;
+      sum += codes[at]! ** 2;
+    }
+    const length = Math.sqrt(sum) || 1;
+    for (let at = 0; at < vector.length; at++) vector[at]! /= length;
+    return vector;
+  }
+  // A copy, since the driver's bytes need not begin at a multiple of four.
+  const copy = new Uint8Array(stored);
+  return new Float32Array(copy.buffer);
+}
+
+function quantized(vector: Float32Array): Int8Array {
+  return Int8Array.from(vector, (x) => Math.max(-128, Math.min(127, Math.round(x * 127))));
+}
+
+function bytesOf(array: Float32Array | Uint32Array | Int8Array): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
