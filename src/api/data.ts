@@ -1,7 +1,6 @@
 /** Compacting, export and import of an owner's rows. */
 import { z } from "zod";
-import { linePieces } from "../conversations/jsonl.ts";
-import type { ImportResult } from "../data/import.ts";
+import { exportStream, importStream } from "../data/transfer.ts";
 import type { Engine } from "../engine.ts";
 import { AppError } from "../error.ts";
 import { count, ownerName, time } from "../schemas/common.ts";
@@ -9,8 +8,6 @@ import { memory, memoryId, memoryType, sessionName } from "../schemas/memory.ts"
 import { operation, type Operation } from "./operation.ts";
 
 const tag = "Data";
-/** Refused lines that are named one by one. */
-const MAX_REFUSED = 1000;
 const lineTypes = new Set(["application/x-ndjson", "application/jsonl", "text/plain"]);
 
 export function dataOperations({ memories, data }: Engine): Operation[] {
@@ -82,7 +79,7 @@ export function dataOperations({ memories, data }: Engine): Operation[] {
       answer: { type: "application/x-ndjson", description: "One JSON object a line." },
       handle: ({ query, owner }) =>
         new Response(
-          pages((cursor) => data.exportPage({ owner, cursor, memoriesOnly: query.memoriesOnly })),
+          exportStream((cursor) => data.exportPage({ owner, cursor, memoriesOnly: query.memoriesOnly })),
           {
             headers: {
               "Content-Type": "application/x-ndjson",
@@ -116,52 +113,15 @@ export function dataOperations({ memories, data }: Engine): Operation[] {
   ];
 }
 
-/** The pages as one stream, fetched as they are read. */
-function pages(
-  next: (cursor: string | null) => Promise<{ text: string; cursor: string | null }>,
-): ReadableStream<Uint8Array> {
-  let cursor: string | null = null;
-  return new ReadableStream({
-    async pull(controller) {
-      // An empty page would not wake the reader: go on to the next one with rows.
-      for (;;) {
-        const page = await next(cursor);
-        cursor = page.cursor;
-        if (page.text !== "") controller.enqueue(new TextEncoder().encode(page.text));
-        if (cursor === null) return controller.close();
-        if (page.text !== "") return;
-      }
-    },
-  });
-}
-
 async function importBody(request: Request, owner: string, data: Engine["data"]) {
   const type = (request.headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
   if (!lineTypes.has(type)) {
     throw new AppError("unsupported_media_type", "Send JSON lines as content type application/x-ndjson.");
   }
-  const sum: ImportResult = { created: 0, updated: 0, unchanged: 0, refused: [], redacted: 0 };
-  let refusedCount = 0;
-  const { id } = await data.importBegin({ owner });
-  try {
-    if (request.body !== null) {
-      for await (const piece of linePieces(request.body)) {
-        const result = await data.importLines({ ...piece, owner, id });
-        sum.created += result.created;
-        sum.updated += result.updated;
-        sum.unchanged += result.unchanged;
-        sum.redacted += result.redacted;
-        refusedCount += result.refused.length;
-        sum.refused.push(...result.refused.slice(0, MAX_REFUSED - sum.refused.length));
-      }
-    }
-  } finally {
-    await data.importEnd({ id });
-  }
-  const { redacted, ...answer } = sum;
+  const { redacted, refusedCount, ...answer } = await importStream(data, owner, request.body);
   return {
     ...answer,
-    ...(refusedCount > sum.refused.length ? { refusedCount } : {}),
+    ...(refusedCount > answer.refused.length ? { refusedCount } : {}),
     ...(redacted > 0 ? { redacted } : {}),
   };
 }
