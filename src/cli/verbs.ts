@@ -8,6 +8,7 @@ export const verbs: Record<string, VerbEntry> = {
   serve: { summary: "run the appliance (what happens without a verb)", load: () => import("./serve.ts") },
   key: { summary: "create, list, rotate, revoke, merge API keys", load: () => import("./key.ts") },
   memory: { summary: "list, search, add, delete memories", load: () => import("./memory.ts") },
+  mcp: { summary: "speak MCP on stdin and stdout for one API key", load: () => import("./mcp.ts") },
   qdrant: { summary: "reconcile: compare both sides and repair", load: () => import("./qdrant.ts") },
   model: {
     summary: "download, import, list, remove embedding models",

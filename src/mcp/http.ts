@@ -20,7 +20,10 @@ export function createMcpHandler(deps: McpHttpDeps) {
           "Send messages by POST; this server opens no streams of its own.",
         );
       }
-      return await answer(request, createMcpServer(deps, caller));
+      return await answer(
+        request,
+        createMcpServer(deps, () => caller),
+      );
     } catch (thrown) {
       return rpcError(thrown, deps);
     }

@@ -8,11 +8,11 @@ import {
   type CallToolResult,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Engine } from "../engine.ts";
-import { toAppError } from "../error.ts";
+import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
 import { jsonSchema } from "../schemas/json-schema.ts";
 import { check } from "../validate.ts";
-import { checkScope, tools, type AnyTool, type McpCaller } from "./tools.ts";
+import { allows, tools, type AnyTool, type McpCaller } from "./tools.ts";
 
 const instructions =
   "A long-term memory of the person you talk with. Search it before answering what depends on the past; add durable " +
@@ -20,22 +20,28 @@ const instructions =
 
 export type McpDeps = { engine: Engine; version: string; log: Log };
 
-export function createMcpServer({ engine, version, log }: McpDeps, caller: McpCaller): Server {
+/** `who` is asked at each request; what it throws is the answer. */
+export function createMcpServer({ engine, version, log }: McpDeps, who: () => McpCaller): Server {
   const server = new Server(
     { name: "recollect", title: "Recollect", version },
     { capabilities: { tools: {} }, instructions, jsonSchemaValidator: noElicitation },
   );
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: tools
-      .filter((tool) => caller.kind === "management" || caller.scopes.includes(tool.scope))
-      .map(listed),
-  }));
+  server.setRequestHandler(ListToolsRequestSchema, () => {
+    const caller = who();
+    return { tools: tools.filter((tool) => allows(caller, tool)).map(listed) };
+  });
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
     const tool = tools.find(({ name }) => name === params.name);
     if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name}.`);
     const token = params._meta?.progressToken;
     try {
-      checkScope(tool, caller);
+      const caller = who();
+      if (!allows(caller, tool)) {
+        throw new AppError(
+          "insufficient_scope",
+          `This API key lacks the scope ${tool.scope}. Use a key that has it.`,
+        );
+      }
       const input = check(tool.input, params.arguments ?? {});
       const result = await tool.run(input, {
         engine,

@@ -1,7 +1,7 @@
 /** The tools that a model may call: what each takes and gives, and the one engine call behind it. */
 import { z } from "zod";
 import type { Engine } from "../engine.ts";
-import { AppError, invalid, notFound } from "../error.ts";
+import { invalid, notFound } from "../error.ts";
 import { count, ownerName, time } from "../schemas/common.ts";
 import {
   content,
@@ -139,12 +139,7 @@ function anyOwner(caller: McpCaller, named: string | undefined): string | null {
   return named ?? null;
 }
 
-/** Refuses a key that lacks the tool's scope. */
-export function checkScope(tool: AnyTool, caller: McpCaller): void {
-  if (caller.kind === "key" && !caller.scopes.includes(tool.scope)) {
-    throw new AppError(
-      "insufficient_scope",
-      `This API key lacks the scope ${tool.scope}. Use a key that has it.`,
-    );
-  }
+/** Whether the caller's scopes reach this tool. */
+export function allows(caller: McpCaller, tool: AnyTool): boolean {
+  return caller.kind === "management" || caller.scopes.includes(tool.scope);
 }
