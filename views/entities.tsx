@@ -274,10 +274,12 @@ export const EntitiesPage = (props: EntitiesProps) => {
 export const EditEntityDialog = ({
   entity,
   notes,
+  aliases,
   errors,
 }: {
   entity: Entity;
   notes: string;
+  aliases: string;
   errors: Errors;
 }) => {
   const field = { form: "entity", errors };
@@ -300,7 +302,7 @@ export const EditEntityDialog = ({
         <Textarea {...field} name="notes" value={notes} more={{ autofocus: true, dir: "auto" }} />
       </Field>
       <Field {...field} name="aliases" label="Also called" optional="separated by commas">
-        <Input {...field} name="aliases" value={aliasesOf(entity)} />
+        <Input {...field} name="aliases" value={aliases} />
       </Field>
     </Dialog>
   );

@@ -130,7 +130,7 @@ export function createEntities(deps: ConversationDeps) {
 
   /** Newest first. */
   async function list(
-    input: Caller & Paging & { type?: string | undefined },
+    input: Caller & Paging & { type?: string | undefined; named?: string | undefined },
   ): Promise<{ data: Entity[]; total: number }> {
     return listEntities(db, readAs(db, input), input);
   }

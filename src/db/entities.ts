@@ -1,5 +1,6 @@
 /** Rows of `entities` and their names. An owner of null means every owner, which only management may ask for. */
 import type { Database } from "bun:sqlite";
+import { fold } from "../text/fold.ts";
 import type { Entity, JsonObject } from "../memory/types.ts";
 import { iso } from "./time.ts";
 
@@ -128,13 +129,27 @@ export function setEntityNames(
 export function listEntities(
   db: Database,
   owner: number | null,
-  { type, limit, offset }: { type?: string | undefined; limit: number; offset: number },
+  // `named` is a part of the name, compared case-folded; the connection needs `registerFold`.
+  {
+    type,
+    named,
+    limit,
+    offset,
+  }: { type?: string | undefined; named?: string | undefined; limit: number; offset: number },
 ): { data: Entity[]; total: number } {
-  const where = [owner === null ? null : "e.owner_id = $owner", type === undefined ? null : "e.type = $type"]
+  const where = [
+    owner === null ? null : "e.owner_id = $owner",
+    type === undefined ? null : "e.type = $type",
+    named === undefined ? null : "instr(case_fold(e.name), $named) > 0",
+  ]
     .filter((part) => part !== null)
     .join(" AND ");
   const clause = where === "" ? "" : `WHERE ${where}`;
-  const values = { ...(owner === null ? {} : { owner }), ...(type === undefined ? {} : { type }) };
+  const values = {
+    ...(owner === null ? {} : { owner }),
+    ...(type === undefined ? {} : { type }),
+    ...(named === undefined ? {} : { named: fold(named) }),
+  };
   const rows = db
     .query<Row, [Record<string, string | number>]>(
       `${SELECT} ${clause} ORDER BY e.id DESC LIMIT $limit OFFSET $offset`,

@@ -19,6 +19,9 @@ import { settingsRoutes } from "./settings.tsx";
 import { memoriesRoutes, memoryList } from "./memories.tsx";
 import { memoryRoutes } from "./memory.tsx";
 import { reviewRoutes } from "./review.tsx";
+import { entitiesRoutes } from "./entities.tsx";
+import { sessionsRoutes } from "./sessions.tsx";
+import { transferRoutes } from "./transfer.tsx";
 import { signInRoutes } from "./sign-in.tsx";
 
 export type StudioOptions = {
@@ -54,10 +57,14 @@ export function createStudio(options: StudioOptions): Hono<Env> {
   });
   memoriesRoutes(app, deps);
   compactRoutes(app, deps);
+  transferRoutes(app, deps);
   reviewRoutes(app, deps);
   connectRoutes(app, deps);
   settingsRoutes(app, deps);
   keysRoutes(app, deps);
+  app.get("/dashboard/activity", (c) => c.redirect("/dashboard/activity/receipts", 303));
+  sessionsRoutes(app, deps);
+  entitiesRoutes(app, deps);
   // Its paths end in a parameter, so it comes after every literal path.
   memoryRoutes(app, deps);
 
