@@ -1,6 +1,6 @@
 /** Rows of `relationships`: labelled, directed links between two entities of one owner. */
 import type { Database } from "bun:sqlite";
-import type { JsonObject, Relationship } from "../memory/types.ts";
+import type { JsonObject, NamedRelationship, Relationship } from "../memory/types.ts";
 import { iso } from "./time.ts";
 
 type Row = { from_id: number; to_id: number; label: string; metadata: string; created_at: number };
@@ -70,19 +70,32 @@ export function listRelationships(
   return { data: rows.map(relationship), total };
 }
 
-/** Links between any of these entities and others, with the names of both ends, at most `limit`. */
-export function namedLinks(
+/** Relationships of each of these entities in both directions, with the names of both ends, oldest first. */
+export function linksOf(
   db: Database,
   entityIds: readonly number[],
-  limit: number,
-): (Relationship & { from: string; to: string })[] {
-  return db
-    .query<Row & { from_name: string; to_name: string }, [string, number]>(
+  limitEach: number,
+): Map<number, NamedRelationship[]> {
+  const rows = db
+    .query<Row & { from_name: string; to_name: string }, [string]>(
       `SELECT r.from_id, r.to_id, r.label, r.metadata, r.created_at, f.name AS from_name, t.name AS to_name
        FROM relationships r JOIN entities f ON f.id = r.from_id JOIN entities t ON t.id = r.to_id
        WHERE r.from_id IN (SELECT value FROM json_each(?1)) OR r.to_id IN (SELECT value FROM json_each(?1))
-       ORDER BY r.created_at, r.from_id, r.to_id, r.label LIMIT ?2`,
+       ORDER BY r.created_at, r.from_id, r.to_id, r.label LIMIT 1000`,
     )
-    .all(JSON.stringify(entityIds), limit)
-    .map((row) => ({ ...relationship(row), from: row.from_name, to: row.to_name }));
+    .all(JSON.stringify(entityIds));
+  const links = new Map<number, NamedRelationship[]>(entityIds.map((id) => [id, []]));
+  for (const row of rows) {
+    const link = { ...relationship(row), from: row.from_name, to: row.to_name };
+    for (const end of new Set([row.from_id, row.to_id])) {
+      const list = links.get(end);
+      if (list !== undefined && list.length < limitEach) list.push(link);
+    }
+  }
+  return links;
+}
+
+/** A relationship as a short statement about one of its ends. */
+export function linkText(link: NamedRelationship, entityId: number): string {
+  return link.fromId === entityId ? `${link.label} ${link.to}` : `${link.from} ${link.label} ${link.to}`;
 }

@@ -9,7 +9,15 @@ import type { MemoryOrigin } from "./types.ts";
 export type BlockItem =
   | { kind: "memory"; content: string; origin: MemoryOrigin; at: number }
   | { kind: "episode"; userMessage: string; aiResponse: string; at: number }
-  | { kind: "entity"; name: string; type: string; notes: string | null; at: number }
+  | {
+      kind: "entity";
+      name: string;
+      type: string;
+      notes: string | null;
+      /** Its relationships as short statements: `sister of Paul`, `Acme employs Anna`. */
+      links?: readonly string[];
+      at: number;
+    }
   | { kind: "summary"; text: string; at: number };
 
 /** The seed's first words, then what the block is. */
@@ -42,8 +50,10 @@ export function renderLine(item: BlockItem): string {
       ];
       return `- [${day}] ${said.filter(Boolean).join(" | ")}`;
     }
-    case "entity":
-      return `- ${neutralise(item.name)} (${neutralise(item.type)})${item.notes ? `: ${neutralise(item.notes)}` : ""}`;
+    case "entity": {
+      const known = [...(item.notes ? [item.notes] : []), ...(item.links ?? [])].map(neutralise);
+      return `- ${neutralise(item.name)} (${neutralise(item.type)})${known.length > 0 ? `: ${known.join("; ")}` : ""}`;
+    }
     case "summary":
       return `- [${day}, summary] ${neutralise(item.text)}`;
   }

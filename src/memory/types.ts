@@ -122,7 +122,7 @@ export type Retrieved = Ranks & {
 } & (
     | { kind: "memory"; item: Memory }
     | { kind: "episode"; item: Episode }
-    | { kind: "entity"; item: Entity }
+    | { kind: "entity"; item: LinkedEntity }
     | { kind: "summary"; item: Summary }
   );
 
@@ -190,6 +190,11 @@ export type Relationship = {
   metadata: JsonObject;
   createdAt: string;
 };
+
+/** A relationship with the names of its ends. */
+export type NamedRelationship = Relationship & { from: string; to: string };
+
+export type LinkedEntity = Entity & { relationships: NamedRelationship[] };
 
 export type Summary = {
   id: number;
