@@ -16,6 +16,7 @@ import { AppError } from "./error.ts";
 import { peerOf } from "./host.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import { portHolder } from "./port-holder.ts";
 import { openSeal } from "./seal.ts";
 import { baseUrl } from "./server-url.ts";
 import { startEngine } from "./worker/client.ts";
@@ -160,9 +161,10 @@ function listen(config: Config, fetch: Fetch) {
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? cause.code : null;
     if (code === "EADDRINUSE") {
+      const by = portHolder(config.PORT);
       throw new AppError(
         "conflict",
-        `Port ${config.PORT} on ${config.HOST} is in use. Stop what listens there, or choose another with --port.`,
+        `Port ${config.PORT} on ${config.HOST} is in use${by === null ? "" : ` by ${by.name} (process ${by.pid})`}. Stop what listens there, or choose another with --port.`,
         { cause },
       );
     }

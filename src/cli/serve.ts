@@ -1,4 +1,5 @@
 /** `recollect serve`: the appliance. */
+import { notifySystemd } from "../notify.ts";
 import { serve } from "../server.ts";
 import type { Server } from "../server.ts";
 import { VERSION } from "../version.ts";
@@ -37,7 +38,10 @@ export const verb: Verb = {
       ...(upstream === undefined ? {} : { upstream }),
     });
     banner(call, config, server);
+    const socket = call.world.env["NOTIFY_SOCKET"];
+    await notifySystemd(socket, "READY=1");
     await call.world.ended();
+    await notifySystemd(socket, "STOPPING=1");
     await server.stop();
     return exit.ok;
   },

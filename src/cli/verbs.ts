@@ -16,6 +16,8 @@ export const verbs: Record<string, VerbEntry> = {
   },
   backup: { summary: "write a verified copy of everything to a file", load: () => import("./backup.ts") },
   restore: { summary: "bring a backup back; what is there is kept", load: () => import("./restore.ts") },
+  doctor: { summary: "what works on this box, what does not, what to do", load: () => import("./doctor.ts") },
+  service: { summary: "install: a hardened systemd unit", load: () => import("./service.ts") },
   config: {
     summary: "show each setting and where it comes from, or set one",
     load: () => import("./config.ts"),

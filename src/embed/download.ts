@@ -48,6 +48,8 @@ export class DownloadError extends Error {
 }
 
 const TRIES = 5;
+/** A hub that cannot be reached at all. */
+const FIRST_TRIES = 2;
 const REDIRECTS = 5;
 
 /** Asks for size and hash. Null: the repository has no such file. */
@@ -58,38 +60,43 @@ export async function describeFile(
   signal?: AbortSignal,
 ): Promise<RemoteFile | null> {
   const url = `${hub.endpoint.replace(/\/+$/, "")}/${repo}/resolve/main/${file}`;
-  return await persist(hub, signal, async () => {
-    const idle = idleSignal(hub, signal);
-    try {
-      let at = url;
-      for (let hops = 0; hops <= REDIRECTS; hops++) {
-        const response = await ask(hub, at, "HEAD", {}, idle.signal);
-        const { headers, status } = response;
-        const linked = headers.get("x-linked-etag");
-        const location = status >= 300 && status < 400 ? headers.get("location") : null;
-        if (location !== null && linked === null) {
-          at = new URL(location, at).href;
-          continue;
+  return await persist(
+    hub,
+    signal,
+    async () => {
+      const idle = idleSignal(hub, signal);
+      try {
+        let at = url;
+        for (let hops = 0; hops <= REDIRECTS; hops++) {
+          const response = await ask(hub, at, "HEAD", {}, idle.signal);
+          const { headers, status } = response;
+          const linked = headers.get("x-linked-etag");
+          const location = status >= 300 && status < 400 ? headers.get("location") : null;
+          if (location !== null && linked === null) {
+            at = new URL(location, at).href;
+            continue;
+          }
+          if (status === 404) return null;
+          if (status >= 400) throw refusal(hub, repo, status);
+          const size = Number(
+            headers.get("x-linked-size") ?? (location === null ? headers.get("content-length") : null),
+          );
+          return {
+            url,
+            file,
+            size: Number.isSafeInteger(size) && size > 0 ? size : null,
+            etag: normalEtag(linked ?? headers.get("etag")),
+          };
         }
-        if (status === 404) return null;
-        if (status >= 400) throw refusal(hub, repo, status);
-        const size = Number(
-          headers.get("x-linked-size") ?? (location === null ? headers.get("content-length") : null),
-        );
-        return {
-          url,
-          file,
-          size: Number.isSafeInteger(size) && size > 0 ? size : null,
-          etag: normalEtag(linked ?? headers.get("etag")),
-        };
+        throw new DownloadError(`${hostOf(url)} redirects in a circle.`, { again: false });
+      } catch (error) {
+        throw idle.explain(error, url);
+      } finally {
+        idle.end();
       }
-      throw new DownloadError(`${hostOf(url)} redirects in a circle.`, { again: false });
-    } catch (error) {
-      throw idle.explain(error, url);
-    } finally {
-      idle.end();
-    }
-  });
+    },
+    FIRST_TRIES,
+  );
 }
 
 /**
@@ -243,6 +250,7 @@ async function persist<T>(
   hub: HubOptions,
   signal: AbortSignal | undefined,
   run: () => Promise<T>,
+  silentTries = TRIES,
 ): Promise<T> {
   let failures = 0;
   for (;;) {
@@ -253,7 +261,8 @@ async function persist<T>(
       const moved = thrown instanceof Progress;
       const error = moved ? thrown.error : thrown;
       failures = moved ? 1 : failures + 1;
-      if (!(error instanceof DownloadError) || !error.again || failures >= TRIES) throw error;
+      if (!(error instanceof DownloadError) || !error.again) throw error;
+      if (failures >= (error.status === null ? silentTries : TRIES)) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, (hub.retryMs ?? 500) * failures));
   }
