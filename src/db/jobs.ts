@@ -171,3 +171,41 @@ export function nextDue(db: Database): number | null {
     .query<{ at: number | null }, []>("SELECT min(run_at) AS at FROM jobs WHERE state = 'queued'")
     .get()!.at;
 }
+
+export type JobGroup = {
+  type: string;
+  queued: number;
+  running: number;
+  failed: number;
+  /** Age of the oldest that still has to happen; null when none has. */
+  oldestSeconds: number | null;
+  /** Why the last one that failed or waits for another try did. */
+  lastError: string | null;
+};
+
+/** Jobs of every owner by type, in the order of the alphabet. */
+export function groupJobs(db: Database, now: number): JobGroup[] {
+  return db
+    .query<Omit<JobGroup, "oldestSeconds"> & { oldest: number | null; error_at: number | null }, []>(
+      `SELECT type, sum(state = 'queued') AS queued, sum(state = 'running') AS running, sum(state = 'failed') AS failed,
+         min(iif(state = 'failed', NULL, created_at)) AS oldest, last_error AS lastError,
+         max(iif(last_error IS NULL, NULL, id)) AS error_at
+       FROM jobs GROUP BY type ORDER BY type`,
+    )
+    .all()
+    .map(({ oldest, error_at, ...group }) => ({
+      ...group,
+      // SQLite takes bare columns from the row that holds the maximum; without any error they are some row's.
+      lastError: error_at === null ? null : group.lastError,
+      oldestSeconds: oldest === null ? null : Math.max(0, Math.round((now - oldest) / 1000)),
+    }));
+}
+
+/** Puts every failed job back in the queue and returns how many. */
+export function retryFailedJobs(db: Database, now: number): number {
+  return db
+    .query(
+      "UPDATE jobs SET state = 'queued', attempts = 0, run_at = ?, lease_by = NULL, lease_until = NULL WHERE state = 'failed'",
+    )
+    .run(now).changes;
+}

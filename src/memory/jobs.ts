@@ -7,13 +7,15 @@ import {
   extendLease,
   finish,
   freeLeases,
+  groupJobs,
   jobById,
   listJobs,
   nextDue,
   putBack,
+  retryFailedJobs,
   retryJob,
 } from "../db/jobs.ts";
-import type { Job, JobCounts, JobRow, NewJob } from "../db/jobs.ts";
+import type { Job, JobCounts, JobGroup, JobRow, NewJob } from "../db/jobs.ts";
 import { ownerId } from "../db/owners.ts";
 import { notFound } from "../error.ts";
 import type { Log } from "../log.ts";
@@ -158,6 +160,16 @@ export function createJobs(deps: JobsDeps) {
     return jobById(db, input.id)!;
   }
 
+  /** All jobs by type, for the person who runs the box. */
+  async function groups(): Promise<JobGroup[]> {
+    return groupJobs(db, now());
+  }
+  async function retryFailed(): Promise<{ retried: number }> {
+    const retried = retryFailedJobs(db, now());
+    if (retried > 0) wake?.();
+    return { retried };
+  }
+
   return {
     handle,
     queue,
@@ -179,7 +191,7 @@ export function createJobs(deps: JobsDeps) {
       pendingWork++;
       return () => void pendingWork--;
     },
-    calls: { counts, list, retry },
+    calls: { counts, list, retry, groups, retryFailed },
   };
 }
 

@@ -19,6 +19,9 @@ import { settingsRoutes } from "./settings.tsx";
 import { memoriesRoutes, memoryList } from "./memories.tsx";
 import { memoryRoutes } from "./memory.tsx";
 import { reviewRoutes } from "./review.tsx";
+import { backendsRoutes } from "./backends.tsx";
+import { type EngineExtras, enginePage, engineRoutes } from "./engine.tsx";
+import { qdrantRoutes } from "./qdrant.tsx";
 import { entitiesRoutes } from "./entities.tsx";
 import { sessionsRoutes } from "./sessions.tsx";
 import { transferRoutes } from "./transfer.tsx";
@@ -52,6 +55,7 @@ export function createStudio(options: StudioOptions): Hono<Env> {
 
   app.get("/dashboard", (c) => c.redirect("/dashboard/memory", 303));
   app.get("/dashboard/memory", async (c) => {
+    if (c.req.query("tab") === "engine") return enginePage(c, deps);
     if (!isPart(c) && (await isNew(deps))) return welcome(c, deps);
     return memoryList(c, deps);
   });
@@ -62,6 +66,10 @@ export function createStudio(options: StudioOptions): Hono<Env> {
   connectRoutes(app, deps);
   settingsRoutes(app, deps);
   keysRoutes(app, deps);
+  const engine = (c: StudioContext, extras: EngineExtras) => enginePage(c, deps, extras);
+  engineRoutes(app, deps);
+  qdrantRoutes(app, deps, engine);
+  backendsRoutes(app, deps, engine);
   app.get("/dashboard/activity", (c) => c.redirect("/dashboard/activity/receipts", 303));
   sessionsRoutes(app, deps);
   entitiesRoutes(app, deps);

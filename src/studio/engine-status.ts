@@ -1,0 +1,182 @@
+/** The engine's status in words: one chip a part, coverage, what is being built. */
+import { count, ms, num } from "../../views/format.ts";
+import type { Coverage, PartState, Reindex } from "../../views/engine.tsx";
+import type { StudioDeps } from "./context.tsx";
+
+/** What engine-status answers, as far as it is shown. */
+export interface Status {
+  keyword: { available: boolean; backend: string; reason: string | null };
+  embedding: {
+    source: string | null;
+    model: string | null;
+    dimensions: number | null;
+    available: boolean;
+    reason: string | null;
+  };
+  vectorStore: {
+    backend: string;
+    available: boolean;
+    rowCount: number;
+    needsReindex: number;
+    coverage: number;
+    signature: string | null;
+    migration: unknown;
+    reason: string | null;
+  };
+  qdrant: {
+    enabled: boolean;
+    healthy: boolean;
+    latencyMs: number | null;
+    error: string | null;
+    pending: number;
+  };
+  rerank: {
+    enabled: boolean;
+    provider: string | null;
+    model: string | null;
+    available: boolean;
+    reason: string | null;
+  };
+  jobs: { queued: number; running: number; failed: number; oldestSeconds: number | null };
+}
+
+export async function readStatus(deps: StudioDeps): Promise<Status> {
+  const { models, qdrant, jobs } = deps.engine;
+  const settings = deps.admin.settings.read();
+  const [embedding, q, counts] = await Promise.all([
+    models.embedding(),
+    qdrant.status(),
+    jobs.counts({ owner: null }),
+  ]);
+  return {
+    keyword: { available: true, backend: "FTS5", reason: null },
+    embedding,
+    vectorStore: {
+      backend: "none",
+      available: false,
+      rowCount: 0,
+      needsReindex: 0,
+      coverage: 0,
+      signature: null,
+      migration: null,
+      reason: null,
+    },
+    qdrant: q,
+    rerank: {
+      enabled: settings.rerankEnabled,
+      provider: settings.rerankProviderModel?.split("/")[0] ?? null,
+      model: settings.rerankProviderModel,
+      available: settings.rerankEnabled,
+      reason: null,
+    },
+    jobs: counts,
+  };
+}
+
+const shortModel = (model: string | null): string => model?.split("/").at(-1) ?? "";
+
+/** Progress of a new index beside the old one, where one is being built. */
+function building(migration: unknown): { done: number; total: number; signature: string | null } | null {
+  if (typeof migration !== "object" || migration === null) return null;
+  const { done, total, signature } = migration as Record<string, unknown>;
+  if (typeof done !== "number" || typeof total !== "number") return null;
+  return { done, total, signature: typeof signature === "string" ? signature : null };
+}
+
+export function partsOf(status: Status): PartState[] {
+  const { keyword, embedding, vectorStore, qdrant, rerank, jobs } = status;
+  const migration = building(vectorStore.migration);
+  return [
+    {
+      name: "Keyword",
+      state: keyword.available ? (keyword.backend === "FTS5" ? "ok" : "warn") : "bad",
+      word: keyword.backend,
+      note: keyword.reason ?? "every word of every memory",
+    },
+    {
+      name: "Embedding",
+      state: embedding.source === null ? "off" : embedding.available ? "ok" : "warn",
+      word: embedding.source ?? "none",
+      note:
+        embedding.source === null
+          ? "search by words alone"
+          : embedding.available
+            ? `${shortModel(embedding.model)}${embedding.dimensions ? `, ${num(embedding.dimensions)}` : ""}`
+            : (embedding.reason ?? "").trim() || "not opened yet",
+    },
+    {
+      name: "Vector store",
+      state: migration
+        ? "busy"
+        : vectorStore.available
+          ? "ok"
+          : vectorStore.backend === "none"
+            ? "off"
+            : "warn",
+      word: vectorStore.backend,
+      note: migration
+        ? "a new index is being built"
+        : (vectorStore.reason ??
+          (vectorStore.available ? count(vectorStore.rowCount, "vector") : "no vectors")),
+    },
+    {
+      name: "Qdrant",
+      state: !qdrant.enabled ? "off" : qdrant.healthy ? "ok" : "bad",
+      word: !qdrant.enabled ? "off" : qdrant.healthy ? "connected" : "unreachable",
+      note: !qdrant.enabled
+        ? "not used"
+        : qdrant.pending > 0
+          ? `${count(qdrant.pending, "write")} wait`
+          : qdrant.healthy
+            ? qdrant.latencyMs === null
+              ? "in step"
+              : `in step, ${ms(qdrant.latencyMs)}`
+            : (qdrant.error ?? "no answer"),
+    },
+    {
+      name: "Rerank",
+      state: !rerank.enabled ? "off" : rerank.available ? "ok" : "warn",
+      word: rerank.enabled ? "on" : "off",
+      note: rerank.enabled
+        ? (rerank.reason ?? rerank.model ?? "")
+        : rerank.model === null
+          ? "no model chosen"
+          : rerank.model,
+    },
+    {
+      name: "Jobs",
+      state: jobs.failed > 0 ? "warn" : jobs.running + jobs.queued > 0 ? "busy" : "ok",
+      word:
+        jobs.failed > 0
+          ? `${num(jobs.failed)} failed`
+          : jobs.queued + jobs.running > 0
+            ? "at work"
+            : "none wait",
+      note: `${num(jobs.queued)} queued, ${num(jobs.running)} running`,
+    },
+  ];
+}
+
+export function coverageOf(status: Status): Coverage[] {
+  const { vectorStore } = status;
+  const total = vectorStore.rowCount + vectorStore.needsReindex;
+  return [{ name: "Memories", done: vectorStore.rowCount, total }];
+}
+
+export function reindexOf(status: Status): Reindex {
+  const { vectorStore, embedding } = status;
+  const migration = building(vectorStore.migration);
+  return {
+    running: migration !== null,
+    done: migration?.done ?? 0,
+    total: migration?.total ?? 0,
+    signature: migration?.signature ?? vectorStore.signature,
+    pending: vectorStore.needsReindex,
+    blocked:
+      embedding.source === null
+        ? "No embedding source is on, so there is nothing to build. Choose one below."
+        : vectorStore.backend === "none"
+          ? (vectorStore.reason ?? "There is no vector store.")
+          : null,
+  };
+}
