@@ -9,11 +9,16 @@ import {
   bulkAnswer,
   episode,
   externalId,
+  foundEpisode,
+  foundOf,
   newEpisode,
   newSession,
   paging,
   pathId,
   redacted,
+  rowId,
+  searchLimit,
+  searchText,
   session,
   sessionPatch,
   withRedacted,
@@ -163,6 +168,25 @@ function episodeOperations({ conversations }: Engine): Operation[] {
         bulkImport(request, (piece) =>
           conversations.bulk({ ...piece, owner: owner!, extract: query.extract }),
         ),
+    }),
+    operation({
+      ...read,
+      owner: "one",
+      method: "get",
+      path: "/episodes/search",
+      summary: "Search episodes",
+      description:
+        "`keyword`, `semantic` or `hybrid`; by words where there are no vectors. `sessionId` or `externalId` keeps to one session.",
+      query: z.strictObject({
+        q: searchText,
+        limit: searchLimit,
+        mode: z.enum(["keyword", "semantic", "hybrid"]).default("hybrid"),
+        sessionId: rowId.exactOptional(),
+        externalId: externalId.exactOptional(),
+      }),
+      answer: foundOf(foundEpisode),
+      handle: ({ query: { q, ...query }, owner }) =>
+        conversations.searchEpisodes({ ...query, query: q, owner: owner! }),
     }),
     operation({
       ...read,

@@ -5,6 +5,8 @@ import { listOf, success } from "../schemas/common.ts";
 import {
   entity,
   entityType,
+  foundEntity,
+  foundOf,
   newEntity,
   newRelationship,
   paging,
@@ -12,6 +14,8 @@ import {
   redacted,
   relationship,
   relationshipName,
+  searchLimit,
+  searchText,
   withRedacted,
 } from "../schemas/conversations.ts";
 import { operation, Reply, type Operation } from "./operation.ts";
@@ -59,6 +63,17 @@ export function entityOperations({ conversations }: Engine): Operation[] {
       answer: listOf(entity),
       handle: ({ params, query, owner }) =>
         conversations.listEntities({ owner, type: params.type, ...query }),
+    }),
+    operation({
+      ...read,
+      owner: "one",
+      method: "get",
+      path: "/entities/search",
+      summary: "Search entities",
+      query: z.strictObject({ q: searchText, limit: searchLimit }),
+      answer: foundOf(foundEntity),
+      handle: ({ query, owner }) =>
+        conversations.searchEntities({ query: query.q, limit: query.limit, owner: owner! }),
     }),
     operation({
       ...read,

@@ -4,6 +4,7 @@ import { ownerId } from "../db/owners.ts";
 import { invalid } from "../error.ts";
 import type { Redact } from "../memory/fields.ts";
 import { limits, type JsonObject } from "../memory/types.ts";
+import type { Rank } from "./search.ts";
 
 export type RecordKind = "episode" | "entity" | "summary";
 
@@ -22,6 +23,8 @@ export type ConversationDeps = {
   teach(db: Database, row: { owner: number; episodeId: number }): void;
   /** Deletes for good what was learned from an episode, inside the caller's transaction. */
   unlearn(db: Database, row: { owner: number; episodeId: number }): void;
+  /** Ranks rows of one kind, best first. */
+  rank: Rank;
   /** A summary by the model of `extractionModel`; null when none is set or it failed. */
   write?: (input: { text: string; maxTokens: number }) => Promise<string | null>;
 };

@@ -4,6 +4,7 @@ import type { ConversationDeps } from "./deps.ts";
 import { createEntities } from "./entities.ts";
 import { createEpisodes } from "./episodes.ts";
 import { createRelationships } from "./relationships.ts";
+import { createSearch } from "./search.ts";
 import { createSessions } from "./sessions.ts";
 import { createSummaries } from "./summaries.ts";
 
@@ -38,6 +39,7 @@ export function createConversations(deps: ConversationDeps) {
     getSummary: summaries.get,
     listSummaries: summaries.list,
     deleteSummary: summaries.remove,
+    ...createSearch(deps),
     summarizeQuiet: summaries.nightly,
   };
 }

@@ -31,7 +31,10 @@ import { createMemories } from "./lifecycle.ts";
 import { createLearning } from "./learn.ts";
 import type { ExtractPayload } from "./learn.ts";
 import { createOwners } from "./owners.ts";
+import { namedDate } from "../search/dates.ts";
 import { countLexical, ensureLexical } from "../search/lexical-tables.ts";
+import { rankKind } from "../search/rank.ts";
+import { queryTerms } from "../search/tokens.ts";
 import { openSeal } from "../seal.ts";
 import { createRelated } from "./related.ts";
 import { createStore } from "./store.ts";
@@ -135,6 +138,30 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     redact,
     hooks: records,
+    async rank({ owner, kind, query, limit, session }) {
+      const ranked = rankKind(
+        { db, fts5: lexical.fts5, vectors: null, topK: options.config.MEMORY_VEC_TOP_K, rrfK: 60 },
+        { terms: queryTerms(owner, query), vector: null, date: namedDate(query) },
+        {
+          kind,
+          predicate: { owner, session, retentionDays: settings.read().retentionDays, now: now() },
+          limit,
+          fusion: settings.read().fusion,
+          strategy: "lexical",
+        },
+      );
+      return {
+        candidates: ranked.candidates,
+        resolution: {
+          embeddingSource: null,
+          embeddingModel: null,
+          vectorStore: "none",
+          strategyUsed: "keyword",
+          rerankApplied: false,
+          fallbackReason: null,
+        },
+      };
+    },
     teach(_, { owner, episodeId }) {
       if (!settings.read().enabled) return;
       const episode = getEpisode(db, owner, episodeId);

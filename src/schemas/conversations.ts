@@ -1,6 +1,7 @@
 /** Sessions, episodes, entities, relationships and summaries, as the routes take and show them. */
 import { z } from "zod";
 import { limits } from "../memory/types.ts";
+import { ranks, resolution } from "./memory.ts";
 import { count, jsonObject, limit, offset, ownerName, text, time } from "./common.ts";
 
 /** Characters of one side of an exchange. */
@@ -56,6 +57,13 @@ const episodeFields = {
 };
 
 export const episode = z.strictObject(episodeFields).meta({ id: "Episode" });
+
+const { tokens: _, ...searchRanks } = ranks;
+export const searchText = text({ max: 8000 });
+export const searchLimit = z.int().min(1).max(200).default(20);
+export const foundEpisode = z
+  .strictObject({ ...episodeFields, ...searchRanks })
+  .meta({ id: "SearchedEpisode" });
 
 /** Not both sides may be empty. */
 function someText(value: { userMessage: string; aiResponse: string }): boolean {
@@ -129,18 +137,20 @@ export const redacted = {
   redacted: count.exactOptional().meta({ description: "Secrets that were taken out before it was stored." }),
 };
 
-export const entity = z
-  .strictObject({
-    id: rowId,
-    apiKeyId: ownerName,
-    name: z.string(),
-    type: z.string(),
-    notes: z.string().nullable(),
-    metadata: anyObject,
-    createdAt: time,
-    updatedAt: time,
-  })
-  .meta({ id: "Entity" });
+const entityFields = {
+  id: rowId,
+  apiKeyId: ownerName,
+  name: z.string(),
+  type: z.string(),
+  notes: z.string().nullable(),
+  metadata: anyObject,
+  createdAt: time,
+  updatedAt: time,
+};
+
+export const entity = z.strictObject(entityFields).meta({ id: "Entity" });
+
+export const foundEntity = z.strictObject({ ...entityFields, ...searchRanks }).meta({ id: "SearchedEntity" });
 
 export const entityType = text({ max: 64 });
 export const newEntity = z.strictObject({
@@ -184,4 +194,9 @@ export const newSummary = z.strictObject({
 /** The row, and how many secrets were taken out of it where there were any. */
 export function withRedacted<Row extends object>(row: Row, count: number): Row & { redacted?: number } {
   return count > 0 ? { ...row, redacted: count } : row;
+}
+
+/** What a search answers. */
+export function foundOf<S extends z.ZodType>(row: S) {
+  return z.strictObject({ data: z.array(row), total: count, resolution });
 }

@@ -63,7 +63,7 @@ export const memoryChanges = z.strictObject({
   status: z.enum(["active", "archived"]).exactOptional(),
 });
 
-const ranks = {
+export const ranks = {
   score: z.number().nullable(),
   tier: z.enum([
     "fts5",

@@ -28,6 +28,7 @@ export type Body = {
   existing: number;
   refused: { line: number; message: string }[];
   refusedCount: number;
+  resolution: unknown;
   name: string;
   notes: string | null;
   text: string;
