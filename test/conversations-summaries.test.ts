@@ -134,7 +134,7 @@ describe("the nightly run", () => {
     const { session, episodes } = await talk("quiet-long", turns);
     const short = await talk("quiet-short");
     const own = (await server.post(`/sessions/${session}/summaries`, { through: episodes[2] })).json.id;
-    const run = () => server.engine.conversations.summarizeQuiet({});
+    const run = () => server.engine.conversations.summarizeQuiet();
     expect(await run()).toBe(0);
     const later = Date.now() + 2 * 86_400_000;
     server.setTime(later);

@@ -151,7 +151,7 @@ export function createSummaries(deps: ConversationDeps) {
   }
 
   /** Sums up sessions that have been quiet for a day and are long; a newer automatic summary takes an older one's place. */
-  async function nightly(_: object): Promise<number> {
+  async function nightly(): Promise<number> {
     const before = now() - DAY_MS;
     let made = 0;
     for (let after = 0; ;) {

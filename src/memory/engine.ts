@@ -203,7 +203,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       const { autoSummarize, retentionDays } = settings.read();
       if (!autoSummarize) return;
       await nightly(retentionDays);
-      await conversations.summarizeQuiet({});
+      await conversations.summarizeQuiet();
     },
   });
   return {

@@ -38,7 +38,7 @@ export function createVerifier(deps: VerifyDeps) {
   let running: Promise<Health> | null = null;
 
   /** Runs the round trip, or gives the result of the last one within 10 s. Never throws. */
-  async function health(_: object): Promise<Health> {
+  async function health(): Promise<Health> {
     if (last !== null && now() - Date.parse(last.checkedAt) < FRESH_MS) return last;
     running ??= verify().finally(() => (running = null));
     return running;

@@ -53,7 +53,8 @@ const appliance = await startAppliance({
   demo: true,
   env: models === null ? {} : { MEMORY_STATIC_CACHE_DIR: models, MEMORY_STATIC_MODEL: STATIC_REPO },
 });
-const { call, key, url } = appliance;
+const { key, url } = appliance;
+const call: typeof appliance.call = (...args) => appliance.call(...args);
 
 async function timed(
   path: string,
