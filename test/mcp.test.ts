@@ -1,9 +1,10 @@
 /** The MCP server as the official client sees it, over HTTP and over stdio. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { Client, StreamableHTTPClientTransport, type CallToolResult } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OldHttpTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { StdioClientTransport as OldStdioTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { join } from "node:path";
 import { startAppliance, type Appliance } from "./support/appliance.ts";
 
@@ -13,33 +14,60 @@ beforeAll(async () => {
 });
 afterAll(() => box.stop());
 
-type Connection = { client: Client; close: () => Promise<void> };
+/** What both generations of the client do alike; their types differ in details that no test needs. */
+type Connection = {
+  client: Pick<Client, "getServerVersion" | "getInstructions" | "listTools" | "callTool">;
+  close: () => Promise<void>;
+};
+type Connect = (secret: string, headers?: Record<string, string>) => Promise<Connection>;
 
-async function overHttp(secret: string, headers: Record<string, string> = {}): Promise<Connection> {
-  const client = new Client({ name: "test", version: "1" });
-  const transport = new StreamableHTTPClientTransport(new URL("/mcp", box.url), {
-    requestInit: { headers: { authorization: `Bearer ${secret}`, ...headers } },
-  });
-  // The SDK's own transports do not type-check with exactOptionalPropertyTypes.
-  await client.connect(transport as Parameters<Client["connect"]>[0]);
-  return { client, close: () => client.close() };
-}
+const info = { name: "test", version: "1" };
+const modern = { versionNegotiation: { mode: { pin: "2026-07-28" } } } as const;
+const url = () => new URL("/mcp", box.url);
+const init = (secret: string, headers = {}) => ({
+  requestInit: { headers: { authorization: `Bearer ${secret}`, ...headers } },
+});
+const command = (secret: string) => ({
+  command: process.execPath,
+  args: [join(import.meta.dir, "../src/main.ts"), "mcp"],
+  env: {
+    PATH: process.env["PATH"] ?? "",
+    DATA_DIR: box.dataDir,
+    RECOLLECT_API_KEY: secret,
+    LOG_LEVEL: "silent",
+  },
+});
 
-async function overStdio(secret: string): Promise<Connection> {
-  const client = new Client({ name: "test", version: "1" });
-  await client.connect(
-    new StdioClientTransport({
-      command: process.execPath,
-      args: [join(import.meta.dir, "../src/main.ts"), "mcp"],
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        DATA_DIR: box.dataDir,
-        RECOLLECT_API_KEY: secret,
-        LOG_LEVEL: "silent",
-      },
-    }),
-  );
+const overHttp: Connect = async (secret, headers) => {
+  const client = new Client(info, modern);
+  await client.connect(new StreamableHTTPClientTransport(url(), init(secret, headers)));
   return { client, close: () => client.close() };
+};
+const overStdio: Connect = async (secret) => {
+  const client = new Client(info, modern);
+  await client.connect(new StdioClientTransport(command(secret)));
+  return { client, close: () => client.close() };
+};
+const oldOverHttp: Connect = async (secret, headers) => {
+  const client = new OldClient(info);
+  const transport = new OldHttpTransport(url(), init(secret, headers));
+  await client.connect(transport as Parameters<OldClient["connect"]>[0]);
+  return alike(client);
+};
+const oldOverStdio: Connect = async (secret) => {
+  const client = new OldClient(info);
+  await client.connect(new OldStdioTransport(command(secret)));
+  return alike(client);
+};
+
+function alike(client: OldClient): Connection {
+  const same = {
+    getServerVersion: () => client.getServerVersion(),
+    getInstructions: () => client.getInstructions(),
+    listTools: () => client.listTools(),
+    callTool: (params: { name: string }, options?: object) => client.callTool(params, undefined, options),
+  };
+  return { client: same as unknown as Connection["client"], close: () => client.close() };
 }
 
 async function newKey(fields: object): Promise<{ secret: string; id: string }> {
@@ -57,11 +85,13 @@ async function call({ client }: Connection, name: string, args: object = {}) {
   return { error: result.isError === true, text, data: result.structuredContent as any };
 }
 
-for (const [transport, connect] of [
-  ["Streamable HTTP", overHttp],
-  ["stdio", overStdio],
+for (const [how, connect] of [
+  ["2026-07-28 over Streamable HTTP", overHttp],
+  ["2026-07-28 over stdio", overStdio],
+  ["2025-11-25 over Streamable HTTP", oldOverHttp],
+  ["2025-11-25 over stdio", oldOverStdio],
 ] as const) {
-  describe(`over ${transport}`, () => {
+  describe(how, () => {
     let it: Connection;
     beforeAll(async () => {
       it = await connect((await newKey({})).secret);
@@ -139,10 +169,7 @@ for (const [transport, connect] of [
       const seen: number[] = [];
       const result = await mine.client.callTool(
         { name: "omniroute_memory_clear", arguments: {} },
-        undefined,
-        {
-          onprogress: ({ progress, total }) => void seen.push(progress, total ?? 0),
-        },
+        { onprogress: ({ progress, total }) => void seen.push(progress, total ?? 0) },
       );
       expect(result.structuredContent).toEqual({ deletedCount: 1234 });
       expect(seen).toEqual([500, 1234, 1000, 1234]);
@@ -187,7 +214,7 @@ for (const [transport, connect] of [
         error: true,
         text: error.message,
       }));
-      expect(answer).toMatchObject({ error: true, text: expect.stringMatching(/revoked|valid API key/) });
+      expect(answer).toMatchObject({ error: true, text: expect.stringMatching(/revoked|valid API key|Connection closed/) });
       await mine.close();
     });
   });
@@ -252,13 +279,39 @@ describe("/mcp", () => {
 
   test("a key with many people behind it needs the person's name", async () => {
     const { secret, id } = await newKey({ userHeader: "x-user" });
-    expect(overHttp(secret)).rejects.toThrow("serves many people");
+    expect(oldOverHttp(secret)).rejects.toThrow("serves many people");
     const it = await overHttp(secret, { "x-user": "eve" });
     const added = await call(it, "omniroute_memory_add", { type: "factual", key: "k", content: "Of Eve" });
     expect(added.data.memory.apiKeyId).toBe(`${id}:eve`);
     await it.close();
   });
 });
+
+test("the inspector's command line lists and calls the tools", async () => {
+  const inspector = join(
+    import.meta.dir,
+    "../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+  );
+  const inspect = async (...args: string[]) => {
+    const given = [
+      inspector,
+      "--cli",
+      url().href,
+      "--transport",
+      "http",
+      "--header",
+      `Authorization: Bearer ${box.key}`,
+    ];
+    const child = Bun.spawn([process.execPath, ...given, ...args], { stdout: "pipe", stderr: "inherit" });
+    return JSON.parse(await new Response(child.stdout).text());
+  };
+  const { tools } = await inspect("--method", "tools/list");
+  expect(tools).toHaveLength(4);
+  const args = ["type=factual", "key=k:inspector", "content=Seen by the inspector"];
+  const call = ["--method", "tools/call", "--tool-name", "omniroute_memory_add", "--tool-arg"];
+  const { structuredContent } = await inspect(...call, ...args);
+  expect(structuredContent).toMatchObject({ created: true, memory: { content: "Seen by the inspector" } });
+}, 30_000);
 
 test("recollect mcp refuses a key that is not there, revoked or unclear, in one sentence", async () => {
   const run = async (env: Record<string, string>, ...args: string[]) => {
@@ -291,7 +344,7 @@ test("recollect mcp refuses a key that is not there, revoked or unclear, in one 
 });
 
 /** Arguments that a tool takes, with a foreign id wherever one fits. */
-function sample(properties: Record<string, object>, required: string[], id: string): Record<string, unknown> {
+function sample(properties: object, required: string[], id: string): Record<string, unknown> {
   const values: Record<string, unknown> = {
     id,
     type: "factual",

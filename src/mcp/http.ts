@@ -1,15 +1,22 @@
 /** `/mcp`: Streamable HTTP, one JSON-RPC message a POST, no sessions to keep: every request brings its credentials. */
+import { createMcpHandler as createHandler } from "@modelcontextprotocol/server";
 import { readJson } from "../body.ts";
 import { AppError, toAppError } from "../error.ts";
 import { checkSameOrigin } from "../origin.ts";
 import { createMcpServer, type McpDeps } from "./server.ts";
 import { mcpCaller, type CallerDeps } from "./caller.ts";
-import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
+import type { McpCaller } from "./tools.ts";
 
 export type McpHttpDeps = McpDeps & CallerDeps;
 
-/** The handler of `/mcp` for every method. Errors before a message is read are JSON-RPC errors with their HTTP status. */
+/**
+ * The handler of `/mcp` for every method. Errors before a message is read are JSON-RPC errors with their HTTP status.
+ * Serves the revision 2026-07-28 and, to clients that open with `initialize`, those of 2025.
+ */
 export function createMcpHandler(deps: McpHttpDeps) {
+  const handler = createHandler(({ authInfo }) =>
+    createMcpServer(deps, () => authInfo?.extra?.["caller"] as McpCaller),
+  );
   return async (request: Request, { address }: { address: string }): Promise<Response> => {
     try {
       checkSameOrigin(request);
@@ -20,31 +27,12 @@ export function createMcpHandler(deps: McpHttpDeps) {
           "Send messages by POST; this server opens no streams of its own.",
         );
       }
-      return await answer(
-        request,
-        createMcpServer(deps, () => caller),
-      );
+      const authInfo = { token: "", clientId: "", scopes: [], extra: { caller } };
+      return await handler.fetch(request, { authInfo, parsedBody: await readJson(request) });
     } catch (thrown) {
       return rpcError(thrown, deps);
     }
   };
-}
-
-async function answer(request: Request, server: ReturnType<typeof createMcpServer>): Promise<Response> {
-  const parsedBody = await readJson(request);
-  // Progress needs a stream; without it one JSON answer is simpler for everybody.
-  const transport = new WebStandardStreamableHTTPServerTransport({
-    enableJsonResponse: !wantsProgress(parsedBody),
-  });
-  await server.connect(transport);
-  return transport.handleRequest(request, { parsedBody });
-}
-
-function wantsProgress(body: unknown): boolean {
-  return (Array.isArray(body) ? body : [body]).some(
-    (message: { params?: { _meta?: { progressToken?: unknown } } } | null) =>
-      message?.params?._meta?.progressToken !== undefined,
-  );
 }
 
 /** JSON-RPC has a code for text that is no JSON; -32000 to -32099 are the server's own. */

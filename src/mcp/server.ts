@@ -1,12 +1,11 @@
 /** The MCP server of one caller: lists the tools it may use and runs them. */
-import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import {
-  CallToolRequestSchema,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
   type CallToolResult,
-} from "@modelcontextprotocol/sdk/types.js";
+  type Tool,
+} from "@modelcontextprotocol/server";
 import type { Engine } from "../engine.ts";
 import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
@@ -26,13 +25,13 @@ export function createMcpServer({ engine, version, log }: McpDeps, who: () => Mc
     { name: "recollect", title: "Recollect", version },
     { capabilities: { tools: {} }, instructions, jsonSchemaValidator: noElicitation },
   );
-  server.setRequestHandler(ListToolsRequestSchema, () => {
+  server.setRequestHandler("tools/list", () => {
     const caller = who();
     return { tools: tools.filter((tool) => allows(caller, tool)).map(listed) };
   });
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
+  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }): Promise<CallToolResult> => {
     const tool = tools.find(({ name }) => name === params.name);
-    if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name}.`);
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}.`);
     const token = params._meta?.progressToken;
     try {
       const caller = who();
@@ -46,10 +45,10 @@ export function createMcpServer({ engine, version, log }: McpDeps, who: () => Mc
       const result = await tool.run(input, {
         engine,
         caller,
-        signal: extra.signal,
+        signal: mcpReq.signal,
         progress: async (progress, total) => {
           if (token === undefined) return;
-          await extra.sendNotification({
+          await mcpReq.notify({
             method: "notifications/progress",
             params: { progressToken: token, progress, total },
           });
@@ -71,7 +70,7 @@ function toolError(tool: AnyTool, thrown: unknown, log: Log): CallToolResult {
   return { content: [{ type: "text", text: fields || error.message }], isError: true };
 }
 
-function listed(tool: AnyTool) {
+function listed(tool: AnyTool): Tool {
   return {
     name: tool.name,
     title: tool.title,
@@ -82,8 +81,8 @@ function listed(tool: AnyTool) {
   };
 }
 
-function objectSchema(schema: AnyTool["input"], io: "input" | "output" = "input") {
-  return { ...jsonSchema(schema, io), type: "object" as const };
+function objectSchema(schema: AnyTool["input"], io: "input" | "output" = "input"): Tool["inputSchema"] {
+  return { ...(jsonSchema(schema, io) as object), type: "object" };
 }
 
 /** The SDK builds a schema compiler for answers to elicitation, which we never ask for. */

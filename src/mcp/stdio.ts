@@ -1,5 +1,5 @@
 /** MCP over standard input and output, for one caller. */
-import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { serveStdio as serve, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { Readable, Writable } from "node:stream";
 import { createMcpServer, type McpDeps } from "./server.ts";
 import type { McpCaller } from "./tools.ts";
@@ -20,14 +20,15 @@ export async function serveStdio(
       done();
     },
   });
-  const server = createMcpServer(deps, caller);
   const inputEnded = new Promise<void>((resolve) => {
     input.once("end", resolve);
     input.once("error", () => resolve());
   });
-  await server.connect(new StdioServerTransport(input, output));
+  const handle = serve(() => createMcpServer(deps, caller), {
+    transport: new StdioServerTransport(input, output),
+  });
   await Promise.race([inputEnded, ended]);
-  await server.close();
+  await handle.close();
 }
 
 /** The SDK reads Buffers. */
