@@ -23,11 +23,11 @@ export type HttpBackendConfig = {
   timeout?: number | undefined;
   /** Shown in status and log. */
   backendType?: string | undefined;
-  endpoints?: Partial<Record<EndpointName, string>> | undefined;
+  endpoints?: { [Name in EndpointName]?: string | undefined } | undefined;
   /** Other names for the query parameters. */
-  queryParams?: Partial<Record<QueryName, string>> | undefined;
+  queryParams?: { [Name in QueryName]?: string | undefined } | undefined;
   /** Other names for the placeholders `{id}` and `{memoryId}` in the paths. */
-  pathParams?: Partial<Record<"id" | "memoryId", string>> | undefined;
+  pathParams?: { id?: string | undefined; memoryId?: string | undefined } | undefined;
 };
 
 export type EndpointName = "search" | "create" | "list" | "get" | "update" | "delete" | "health";
@@ -84,11 +84,11 @@ export class GenericMemoryBackend implements MemoryBackend {
     return stored;
   }
 
-  async get(owner: string, id: string): Promise<Memory | null> {
+  async get(owner: string | null, id: string): Promise<Memory | null> {
     const answer = await send(this.#endpoint, "GET", this.#url("get", id));
     if (answer.status === 404) return null;
     const memory = readRow(parseJson(this.#endpoint, answer));
-    return memory?.apiKeyId === owner ? memory : null;
+    return owner === null || memory?.apiKeyId === owner ? memory : null;
   }
 
   async update(owner: string, id: string, patch: MemoryPatch): Promise<boolean> {

@@ -35,6 +35,7 @@ type Filter = Record<string, unknown>;
 export class NotionBackend implements MemoryBackend {
   readonly id: string;
   readonly displayName: string;
+  readonly whole = true;
   readonly #client: NotionClient;
   readonly #databaseId: string;
   #source: Promise<Source> | null = null;
@@ -66,7 +67,7 @@ export class NotionBackend implements MemoryBackend {
     return memory;
   }
 
-  async get(owner: string, id: string): Promise<Memory | null> {
+  async get(owner: string | null, id: string): Promise<Memory | null> {
     return (await this.#find(owner, id))?.memory ?? null;
   }
 
@@ -111,6 +112,17 @@ export class NotionBackend implements MemoryBackend {
       byType[memory.type] = (byType[memory.type] ?? 0) + 1;
     }
     return { data, total, byType };
+  }
+
+  async byKey(owner: string, key: string): Promise<Memory | null> {
+    const conditions = [
+      text("apiKeyId", { equals: owner }),
+      text("key", { equals: key }),
+      { property: properties.status[0], select: { equals: "active" } },
+    ];
+    for await (const { memory } of this.#walk(conditions, "createdAt", false))
+      if (memory.apiKeyId === owner && memory.key === key && memory.status === "active") return memory;
+    return null;
   }
 
   async search(config: SearchConfig): Promise<Found[]> {
@@ -182,10 +194,10 @@ export class NotionBackend implements MemoryBackend {
     return { id, title };
   }
 
-  async #find(owner: string, id: string): Promise<{ memory: Memory; pageId: string } | null> {
-    const conditions = [text("id", { equals: id }), text("apiKeyId", { equals: owner })];
+  async #find(owner: string | null, id: string): Promise<{ memory: Memory; pageId: string } | null> {
+    const conditions = [text("id", { equals: id }), owner === null ? null : text("apiKeyId", { equals: owner })];
     for await (const found of this.#walk(conditions, "createdAt", false))
-      if (found.memory.id === id && found.memory.apiKeyId === owner) return found;
+      if (found.memory.id === id && (owner === null || found.memory.apiKeyId === owner)) return found;
     return null;
   }
 

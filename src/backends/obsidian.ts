@@ -41,6 +41,7 @@ type Rule = Record<string, unknown>;
 export class ObsidianBackend implements MemoryBackend {
   readonly id: string;
   readonly displayName: string;
+  readonly whole = true;
   readonly #endpoint: Endpoint;
   readonly #folder: string;
 
@@ -62,9 +63,9 @@ export class ObsidianBackend implements MemoryBackend {
     return memory;
   }
 
-  async get(owner: string, id: string): Promise<Memory | null> {
+  async get(owner: string | null, id: string): Promise<Memory | null> {
     const memory = await this.#read(id);
-    return memory?.apiKeyId === owner ? memory : null;
+    return owner === null || memory?.apiKeyId === owner ? memory : null;
   }
 
   async update(owner: string, id: string, patch: MemoryPatch): Promise<boolean> {
@@ -111,6 +112,12 @@ export class ObsidianBackend implements MemoryBackend {
       total: rows.length,
       byType,
     };
+  }
+
+  async byKey(owner: string, key: string): Promise<Memory | null> {
+    const rules = [equal("apiKeyId", owner), equal("key", key), equal("status", "active")];
+    const [found] = await this.#evaluate(rules, { var: "frontmatter.id" });
+    return typeof found === "string" ? this.get(owner, found) : null;
   }
 
   async search(config: SearchConfig): Promise<Found[]> {

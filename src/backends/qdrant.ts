@@ -54,6 +54,7 @@ type Open = { q: Qdrant; embedder: Embedder | null; state: OpenedCollection; sig
 export class QdrantBackend implements MemoryBackend {
   readonly id: string;
   readonly displayName: string;
+  readonly whole = true;
   readonly #deps: QdrantBackendDeps;
   #opened: Promise<Open> | null = null;
 
@@ -74,10 +75,10 @@ export class QdrantBackend implements MemoryBackend {
     });
   }
 
-  get(owner: string, id: string): Promise<Memory | null> {
+  get(owner: string | null, id: string): Promise<Memory | null> {
     return this.#ask(async (open) => {
       const memory = await this.#read(open, id);
-      return memory?.apiKeyId === owner ? memory : null;
+      return owner === null || memory?.apiKeyId === owner ? memory : null;
     });
   }
 

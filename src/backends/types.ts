@@ -42,13 +42,17 @@ export interface MemoryBackend {
   readonly displayName: string;
   /** Stores the whole memory with our id. The answer may carry another id, by which the backend knows it from then on. */
   create(memory: Memory): Promise<Memory>;
-  /** Null when there is none, or when it is another owner's. */
-  get(owner: string, id: string): Promise<Memory | null>;
+  /** Null when there is none, or when it is another owner's. Owner null is for management, which sees every owner's. */
+  get(owner: string | null, id: string): Promise<Memory | null>;
   /** False when there is none. */
   update(owner: string, id: string, patch: MemoryPatch): Promise<boolean>;
   delete(owner: string, id: string): Promise<boolean>;
   list(filter: MemoryFilter): Promise<MemoryPage>;
   search(config: SearchConfig): Promise<Found[]>;
+  /** The active memory of this owner that holds a key; absent where a backend cannot look keys up. */
+  byKey?(owner: string, key: string): Promise<Memory | null>;
+  /** It keeps every field of a memory, so that what it says about status and pins counts, not the sidecar. */
+  readonly whole?: boolean;
   /** Never throws. */
   health(): Promise<Health>;
   initialize?(): Promise<void>;

@@ -1,0 +1,163 @@
+/** Setting `backendConfigs`: what each type takes, what is wrong with it, and its secrets, which are write-only. */
+import { z } from "zod";
+import { maskSecret } from "../seal.ts";
+import { urlProblem } from "./allowed.ts";
+
+const url = z
+  .string()
+  .max(2000)
+  .superRefine((value, context) => {
+    const problem = urlProblem(value);
+    if (problem !== null) context.addIssue({ code: "custom", message: problem });
+  });
+const displayName = z.string().min(1).max(100).optional();
+const timeout = z.int().min(1).max(300_000).optional();
+const secret = z.string().min(1).max(2000);
+const path = z.string().max(500).regex(/^\//, "must begin with /");
+const names = z.string().regex(/^[A-Za-z_][\w.-]{0,63}$/, "must be a parameter name");
+
+const http = z.strictObject({
+  type: z.literal("http"),
+  displayName,
+  baseUrl: url,
+  apiKey: secret.optional(),
+  headers: z.record(z.string().regex(/^[\w-]{1,100}$/), z.string().max(2000)).optional(),
+  timeout,
+  backendType: z.string().max(100).optional(),
+  endpoints: z.strictObject({
+    search: path.optional(),
+    create: path.optional(),
+    list: path.optional(),
+    get: path.optional(),
+    update: path.optional(),
+    delete: path.optional(),
+    health: path.optional(),
+  }).optional(),
+  queryParams: z.strictObject({
+    query: names.optional(),
+    apiKeyId: names.optional(),
+    limit: names.optional(),
+    offset: names.optional(),
+    strategy: names.optional(),
+    maxTokens: names.optional(),
+    type: names.optional(),
+    sessionId: names.optional(),
+    orderBy: names.optional(),
+    orderDir: names.optional(),
+    options: names.optional(),
+  }).optional(),
+  pathParams: z.strictObject({ id: names.optional(), memoryId: names.optional() }).optional(),
+});
+const obsidian = z.strictObject({
+  type: z.literal("obsidian"),
+  displayName,
+  baseUrl: url.optional(),
+  apiKey: secret,
+  folder: z
+    .string()
+    .regex(/^(?!\.)[^/\\:*?"<>|#^[\]]{1,100}$/, "must be the name of one folder")
+    .optional(),
+  timeout,
+});
+const notion = z.strictObject({
+  type: z.literal("notion"),
+  displayName,
+  databaseId: z
+    .string()
+    .regex(/^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i, "must be a database id"),
+  apiKey: secret,
+  baseUrl: url.optional(),
+  timeout,
+});
+const qdrant = z.strictObject({
+  type: z.literal("qdrant"),
+  displayName,
+  url,
+  apiKey: secret.optional(),
+  collection: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,255}$/, "must be 1 to 255 of A-Z, a-z, 0-9, dash, underscore")
+    .optional(),
+  quantization: z.enum(["none", "int8", "binary"]).optional(),
+});
+const backendConfig = z.discriminatedUnion("type", [http, obsidian, notion, qdrant]);
+export type BackendConfig = z.infer<typeof backendConfig>;
+
+type Raw = Record<string, Record<string, unknown>>;
+
+/** The type may be left out where the id says it. */
+function withType(id: string, config: Record<string, unknown>): Record<string, unknown> {
+  return "type" in config || !["obsidian", "notion", "qdrant"].includes(id) ? config : { type: id, ...config };
+}
+
+/** One backend's configuration; null when it is not valid (a newer version's, perhaps). */
+export function readBackendConfig(id: string, config: Record<string, unknown>): BackendConfig | null {
+  const parsed = backendConfig.safeParse(withType(id, config));
+  return parsed.success ? parsed.data : null;
+}
+
+/** Everything that is wrong, each with its field (`backendConfigs.brain.baseUrl`). */
+export function backendProblems(configs: Raw): { field: string; message: string }[] {
+  return Object.entries(configs).flatMap(([id, config]) => {
+    const field = `backendConfigs.${id}`;
+    if (id === "sqlite") return [{ field, message: "sqlite is built in and takes no configuration" }];
+    const parsed = backendConfig.safeParse(withType(id, config));
+    if (parsed.success) return [];
+    return parsed.error.issues.map((issue) => ({
+      field: [field, ...issue.path.map(String)].join("."),
+      message:
+        issue.code === "unrecognized_keys" ? `there is no field ${issue.keys.join(", ")}` : issue.message,
+    }));
+  });
+}
+
+/** Applies `change` to every secret: `apiKey`, and the values of headers. */
+function mapSecrets(configs: Raw, change: (id: string, name: string, value: string) => string): Raw {
+  return Object.fromEntries(
+    Object.entries(configs).map(([id, config]) => {
+      const next = { ...config };
+      if (typeof next["apiKey"] === "string") next["apiKey"] = change(id, "apiKey", next["apiKey"]);
+      const { headers } = next;
+      if (typeof headers === "object" && headers !== null)
+        next["headers"] = Object.fromEntries(
+          Object.entries(headers).map(([name, value]) => [
+            name,
+            typeof value === "string" ? change(id, `headers.${name}`, value) : (value as unknown),
+          ]),
+        );
+      return [id, next];
+    }),
+  );
+}
+
+const secretAt = (configs: Raw, id: string, name: string): string | null => {
+  const config = configs[id];
+  const value = name.startsWith("headers.")
+    ? (config?.["headers"] as Record<string, unknown> | undefined)?.[name.slice(8)]
+    : config?.[name];
+  return typeof value === "string" ? value : null;
+};
+
+/** As faces show them: secrets as prefix and last four. */
+export const maskBackends = (configs: Raw): Raw => mapSecrets(configs, (_, __, value) => maskSecret(value));
+
+/** What a form sends back as it was shown changes nothing. */
+export function keepSecrets(stored: Raw, sent: Raw): Raw {
+  return mapSecrets(sent, (id, name, value) => {
+    const before = secretAt(stored, id, name);
+    return before !== null && value === maskSecret(before) ? before : value;
+  });
+}
+
+/** For the database: every secret sealed, and opened again. What another key sealed is gone. */
+const SEALED = "sealed:";
+export function sealBackends(configs: Raw, seal: (text: string) => Uint8Array): Raw {
+  return mapSecrets(configs, (_, __, value) =>
+    value.startsWith(SEALED) ? value : SEALED + Buffer.from(seal(value)).toString("base64"),
+  );
+}
+export function openBackends(configs: Raw, open: (sealed: Uint8Array) => string | null): Raw {
+  return mapSecrets(configs, (_, __, value) =>
+    value.startsWith(SEALED) ? (open(Buffer.from(value.slice(SEALED.length), "base64")) ?? "") : value,
+  );
+}
