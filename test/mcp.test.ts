@@ -214,7 +214,10 @@ for (const [how, connect] of [
         error: true,
         text: error.message,
       }));
-      expect(answer).toMatchObject({ error: true, text: expect.stringMatching(/revoked|valid API key|Connection closed/) });
+      expect(answer).toMatchObject({
+        error: true,
+        text: expect.stringMatching(/revoked|valid API key|Connection closed/),
+      });
       await mine.close();
     });
   });

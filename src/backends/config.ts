@@ -24,28 +24,32 @@ const http = z.strictObject({
   headers: z.record(z.string().regex(/^[\w-]{1,100}$/), z.string().max(2000)).optional(),
   timeout,
   backendType: z.string().max(100).optional(),
-  endpoints: z.strictObject({
-    search: path.optional(),
-    create: path.optional(),
-    list: path.optional(),
-    get: path.optional(),
-    update: path.optional(),
-    delete: path.optional(),
-    health: path.optional(),
-  }).optional(),
-  queryParams: z.strictObject({
-    query: names.optional(),
-    apiKeyId: names.optional(),
-    limit: names.optional(),
-    offset: names.optional(),
-    strategy: names.optional(),
-    maxTokens: names.optional(),
-    type: names.optional(),
-    sessionId: names.optional(),
-    orderBy: names.optional(),
-    orderDir: names.optional(),
-    options: names.optional(),
-  }).optional(),
+  endpoints: z
+    .strictObject({
+      search: path.optional(),
+      create: path.optional(),
+      list: path.optional(),
+      get: path.optional(),
+      update: path.optional(),
+      delete: path.optional(),
+      health: path.optional(),
+    })
+    .optional(),
+  queryParams: z
+    .strictObject({
+      query: names.optional(),
+      apiKeyId: names.optional(),
+      limit: names.optional(),
+      offset: names.optional(),
+      strategy: names.optional(),
+      maxTokens: names.optional(),
+      type: names.optional(),
+      sessionId: names.optional(),
+      orderBy: names.optional(),
+      orderDir: names.optional(),
+      options: names.optional(),
+    })
+    .optional(),
   pathParams: z.strictObject({ id: names.optional(), memoryId: names.optional() }).optional(),
 });
 const obsidian = z.strictObject({
@@ -87,7 +91,9 @@ type Raw = Record<string, Record<string, unknown>>;
 
 /** The type may be left out where the id says it. */
 function withType(id: string, config: Record<string, unknown>): Record<string, unknown> {
-  return "type" in config || !["obsidian", "notion", "qdrant"].includes(id) ? config : { type: id, ...config };
+  return "type" in config || !["obsidian", "notion", "qdrant"].includes(id)
+    ? config
+    : { type: id, ...config };
 }
 
 /** One backend's configuration; null when it is not valid (a newer version's, perhaps). */

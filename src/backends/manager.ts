@@ -137,7 +137,7 @@ export class MemoryManager {
   }
 
   async shutdown(): Promise<void> {
-    await Promise.allSettled([...this.#backends.values()].map((backend) => backend.shutdown?.()));
+    await Promise.allSettled([...this.#backends.values()].map(async (backend) => backend.shutdown?.()));
   }
 
   #named(id: string): MemoryBackend {

@@ -2,7 +2,15 @@
 import type { Database } from "bun:sqlite";
 import { forgetIds, mapIds, memoryIdOf, remoteId } from "../db/backend-ids.ts";
 import type { Memory } from "../memory/types.ts";
-import type { Found, Health, MemoryBackend, MemoryFilter, MemoryPage, MemoryPatch, SearchConfig } from "./types.ts";
+import type {
+  Found,
+  Health,
+  MemoryBackend,
+  MemoryFilter,
+  MemoryPage,
+  MemoryPatch,
+  SearchConfig,
+} from "./types.ts";
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

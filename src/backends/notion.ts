@@ -195,7 +195,10 @@ export class NotionBackend implements MemoryBackend {
   }
 
   async #find(owner: string | null, id: string): Promise<{ memory: Memory; pageId: string } | null> {
-    const conditions = [text("id", { equals: id }), owner === null ? null : text("apiKeyId", { equals: owner })];
+    const conditions = [
+      text("id", { equals: id }),
+      owner === null ? null : text("apiKeyId", { equals: owner }),
+    ];
     for await (const found of this.#walk(conditions, "createdAt", false))
       if (found.memory.id === id && (owner === null || found.memory.apiKeyId === owner)) return found;
     return null;

@@ -10,7 +10,15 @@ import { estimateTokens } from "../memory/budget.ts";
 import { isStanding } from "../memory/store.ts";
 import type { Store } from "../memory/store.ts";
 import type { Memory } from "../memory/types.ts";
-import type { Found, Health, MemoryBackend, MemoryFilter, MemoryPage, MemoryPatch, SearchConfig } from "./types.ts";
+import type {
+  Found,
+  Health,
+  MemoryBackend,
+  MemoryFilter,
+  MemoryPage,
+  MemoryPatch,
+  SearchConfig,
+} from "./types.ts";
 
 export type SqliteDeps = {
   db: Database;
@@ -72,7 +80,12 @@ export class SqliteBackend implements MemoryBackend {
     const { apiKeyId, limit, offset, orderBy, orderDir, ...rest } = filter;
     const where = { ...rest, ownerId: this.#owner(apiKeyId) };
     const { total, byType } = countMemories(db, where);
-    const rows = listMemories(db, where, { limit, offset, sort: orderBy ?? "createdAt", order: orderDir ?? "desc" });
+    const rows = listMemories(db, where, {
+      limit,
+      offset,
+      sort: orderBy ?? "createdAt",
+      order: orderDir ?? "desc",
+    });
     const present = Object.entries(byType).filter(([, n]) => n > 0);
     return { data: rows.map(toMemory), total, byType: Object.fromEntries(present) };
   }
