@@ -27,6 +27,9 @@ export type EntityInput = {
 
 const MAX_ALIASES = 100;
 
+/** The name under which the entity of the owner's own person is found (`metadata.self`); no text folds to it. */
+export const SELF = "\u0001self";
+
 /** The form in which names are compared. */
 export function foldedName(name: string): string {
   return collapse(fold(name));
@@ -36,7 +39,8 @@ export function foldedName(name: string): string {
 function namesOf(name: string, metadata: JsonObject): string[] {
   const aliases = Array.isArray(metadata["aliases"]) ? metadata["aliases"] : [];
   const names = [name, ...aliases.filter((alias) => typeof alias === "string").slice(0, MAX_ALIASES)];
-  return [...new Set(names.map(foldedName))].filter((folded) => folded !== "");
+  const self = metadata["self"] === true ? [SELF] : [];
+  return [...new Set([...names.map(foldedName), ...self])].filter((folded) => folded !== "");
 }
 
 /** `changed` is false where everything was so already. */

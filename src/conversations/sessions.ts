@@ -23,6 +23,7 @@ import {
   type ConversationDeps,
   type Paging,
 } from "./deps.ts";
+import { dropSourceless } from "./learn.ts";
 import { eraseEpisodes, eraseSessionTraces } from "./erase.ts";
 
 export function createSessions(deps: ConversationDeps) {
@@ -112,6 +113,7 @@ export function createSessions(deps: ConversationDeps) {
           }
           page = listSummaries(db, input.id, { limit: 200, offset: 0 });
         }
+        if (input.memories) dropSourceless(deps, owner);
         eraseSessionTraces(db, owner, session.externalId);
         deleteSessionRow(db, input.id);
         return true;

@@ -110,6 +110,20 @@ export function updateEntity(
   );
 }
 
+/** Gives the entity another name; false when one of its type has it already. */
+export function renameEntity(db: Database, owner: number, id: number, name: string, folded: string): boolean {
+  const type = db.query<{ type: string }, [number]>("SELECT type FROM entities WHERE id = ?").get(id)?.type;
+  if (type === undefined || entityByName(db, owner, name, type) !== null) return false;
+  db.query("UPDATE entities SET name = ?2 WHERE id = ?1").run(id, name);
+  db.query("INSERT OR IGNORE INTO entity_names (owner_id, type, folded, entity_id) VALUES (?, ?, ?, ?)").run(
+    owner,
+    type,
+    folded,
+    id,
+  );
+  return true;
+}
+
 /** Makes `folded` the names by which the entity is found. */
 export function setEntityNames(
   db: Database,
@@ -167,4 +181,19 @@ export function listEntities(
 /** Deletes the rows; their relationships and names go with them. */
 export function deleteEntityRows(db: Database, ids: readonly number[]): void {
   db.query("DELETE FROM entities WHERE id IN (SELECT value FROM json_each(?))").run(JSON.stringify(ids));
+}
+
+/** True for a row of `alias` that came from exchanges alone, none of which is there any more. */
+export function sourceless(alias: string): string {
+  return `json_extract(${alias}.metadata, '$.learned') = 1 AND NOT EXISTS (
+    SELECT 1 FROM json_each(${alias}.metadata, '$.episodeIds') source JOIN episodes p ON p.id = source.value)`;
+}
+
+export function learnedWithoutSource(db: Database, owner: number): number[] {
+  return db
+    .query<{ id: number }, [number]>(
+      `SELECT e.id FROM entities e WHERE e.owner_id = ? AND ${sourceless("e")}`,
+    )
+    .all(owner)
+    .map((row) => row.id);
 }

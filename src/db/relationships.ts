@@ -1,6 +1,7 @@
 /** Rows of `relationships`: labelled, directed links between two entities of one owner. */
 import type { Database } from "bun:sqlite";
 import type { JsonObject, NamedRelationship, Relationship } from "../memory/types.ts";
+import { sourceless } from "./entities.ts";
 import { iso } from "./time.ts";
 
 type Row = { from_id: number; to_id: number; label: string; metadata: string; created_at: number };
@@ -42,6 +43,14 @@ export function deleteRelationship(db: Database, link: Link): boolean {
       .query("DELETE FROM relationships WHERE from_id = ? AND to_id = ? AND label = ?")
       .run(link.fromId, link.toId, link.label).changes > 0
   );
+}
+
+/** Deletes links of this owner that came from exchanges alone, none of which is there any more. */
+export function deleteLearnedLinks(db: Database, owner: number): void {
+  db.query(
+    `DELETE FROM relationships AS r WHERE ${sourceless("r")}
+     AND r.from_id IN (SELECT id FROM entities WHERE owner_id = ?)`,
+  ).run(owner);
 }
 
 export type Direction = "out" | "in" | "both";

@@ -1,0 +1,116 @@
+/** Stores the people, places and things that an exchange speaks about, each with the exchange it came from. */
+import {
+  deleteEntityRows,
+  entityByFolded,
+  getEntity,
+  learnedWithoutSource,
+  renameEntity,
+} from "../db/entities.ts";
+import { activeByKey } from "../db/memories.ts";
+import { deleteLearnedLinks, getRelationship, putRelationship } from "../db/relationships.ts";
+import type { JsonObject } from "../memory/types.ts";
+import { collapse } from "../text/fold.ts";
+import type { ConversationDeps } from "./deps.ts";
+import { foldedName, putEntity, SELF } from "./entities.ts";
+
+/** What a text says about named things. A number is a place in `entities`, `self` the person who speaks. */
+export type FoundEntities = {
+  entities: readonly { name: string; type: string; notes?: string; aliases?: readonly string[] }[];
+  relations: readonly { from: number | "self"; to: number | "self"; label: string }[];
+};
+
+/** What the speaker is called until a name is known. */
+const UNNAMED = "User";
+/** Exchanges that an entity or a relationship names as its sources. */
+const SOURCES = 20;
+
+/** Inside the caller's transaction. */
+export function learnEntities(
+  deps: Pick<ConversationDeps, "db" | "hooks" | "now" | "redact">,
+  exchange: { owner: number; episodeId: number },
+  found: FoundEntities,
+): void {
+  if (found.entities.length === 0) return;
+  const { db, redact } = deps;
+  const { owner, episodeId } = exchange;
+
+  const ids = found.entities.map(({ name, type, notes, aliases }) => {
+    const clean = redact.text(collapse(name));
+    // A secret is no name, whatever stands around it.
+    if (clean.count > 0 || clean.text === "") return null;
+    const known = entityByFolded(db, owner, foldedName(clean.text), type);
+    const before = known === null ? {} : getEntity(db, owner, known)!.metadata;
+    return putEntity(
+      deps,
+      {
+        owner,
+        name: clean.text.slice(0, 200),
+        type,
+        notes: notes === undefined ? undefined : redact.text(notes).text,
+        metadata: {
+          ...(known === null ? { learned: true } : {}),
+          ...withSource(before, episodeId),
+          ...(aliases === undefined ? {} : { aliases: merged(before["aliases"], aliases) }),
+        },
+      },
+      true,
+    ).id;
+  });
+
+  let self: number | null = null;
+  const end = (at: number | "self") =>
+    at === "self" ? (self ??= speaker(deps, exchange)) : (ids[at] ?? null);
+  for (const relation of found.relations) {
+    const fromId = end(relation.from);
+    const toId = end(relation.to);
+    const label = collapse(relation.label).slice(0, 200);
+    if (fromId === null || toId === null || fromId === toId || label === "") continue;
+    const link = { fromId, toId, label };
+    const known = getRelationship(db, link)?.metadata ?? { learned: true };
+    putRelationship(db, link, { ...known, ...withSource(known, episodeId) }, deps.now());
+  }
+}
+
+/** Inside the caller's transaction: deletes what was learned from exchanges alone, when none of them is there any more. */
+export function dropSourceless(deps: Pick<ConversationDeps, "db" | "hooks">, owner: number): void {
+  const { db, hooks } = deps;
+  deleteLearnedLinks(db, owner);
+  const ids = learnedWithoutSource(db, owner);
+  for (const id of ids) hooks.removed(db, "entity", { owner, id });
+  deleteEntityRows(db, ids);
+}
+
+/** The entity of the person who speaks, under the name that is known by now. */
+function speaker(
+  deps: Pick<ConversationDeps, "db" | "hooks" | "now">,
+  { owner, episodeId }: { owner: number; episodeId: number },
+): number {
+  const { db, hooks } = deps;
+  const memory = activeByKey(db, owner, "identity:name");
+  const value = memory === null ? null : (JSON.parse(memory.metadata) as JsonObject)["value"];
+  const name = typeof value === "string" && value.trim() !== "" ? collapse(value).slice(0, 200) : null;
+  const known = entityByFolded(db, owner, SELF, "person");
+  if (known === null) {
+    const metadata = { self: true, learned: true, ...withSource({}, episodeId) };
+    return putEntity(deps, { owner, name: name ?? UNNAMED, type: "person", metadata }, true).id;
+  }
+  if (
+    name !== null &&
+    getEntity(db, owner, known)?.name !== name &&
+    renameEntity(db, owner, known, name, foldedName(name))
+  ) {
+    hooks.changed(db, "entity", { owner, id: known });
+  }
+  return known;
+}
+
+/** `episodeIds` with this exchange, the newest last. */
+function withSource(metadata: JsonObject, episodeId: number): JsonObject {
+  const before = Array.isArray(metadata["episodeIds"]) ? metadata["episodeIds"] : [];
+  return { episodeIds: [...before.filter((id) => id !== episodeId), episodeId].slice(-SOURCES) };
+}
+
+function merged(before: unknown, added: readonly string[]): string[] {
+  const known = Array.isArray(before) ? before.filter((alias) => typeof alias === "string") : [];
+  return [...new Set([...known, ...added])].slice(0, 100);
+}
