@@ -88,9 +88,12 @@ export const RelationGraph = ({
     line.labels.push(edge.label);
     lines.set(key, line);
   }
+  // Only as high as the pills need: one neighbour above leaves nothing below.
+  const top = Math.min(...pills.map((pill) => pill.y)) - PILL;
+  const bottom = Math.max(...pills.map((pill) => pill.y)) + PILL;
   return (
     <>
-      <svg class="graph" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-labelledby="graph-t">
+      <svg class="graph" viewBox={`0 ${top} ${WIDTH} ${bottom - top}`} role="group" aria-labelledby="graph-t">
         <title id="graph-t">{`${cut(main.name, 60)} and what it is linked to. The table below says the same.`}</title>
         <defs>
           <marker

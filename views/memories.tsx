@@ -71,9 +71,9 @@ export interface MemoryListProps {
 }
 
 /** Fewer than the API gives: a page stays below 60 kB. */
-export const PAGE_SIZE = 25;
+export const PAGE_SIZE = 20;
 
-const name = (memory: Memory) => cut(memory.content.replaceAll(/\s+/g, " "), 40);
+const name = (memory: Memory) => cut(memory.content.replaceAll(/\s+/g, " "), 32);
 
 /** Why a row stands out: chips after its meta line. */
 const Chips = ({ memory }: { memory: Memory }) => (
@@ -115,12 +115,12 @@ export const MemoryRow = ({
       <div class="memory-main">
         <p class="memory-text" {...voice(memory.content)}>
           <a href={memoryHref(id)}>
-            <Text text={cut(memory.content, 240)} />
+            <Text text={cut(memory.content, 200)} />
           </a>
         </p>
         <p class="memory-meta">
           <TypeWord type={memory.type} />
-          {memory.key ? <code dir="auto">{cut(memory.key, 60)}</code> : null}
+          {memory.key ? <code>{cut(memory.key, 60)}</code> : null}
           <span>{ownerName(owners, memory.apiKeyId)}</span>
           <span class="only-sm">{ago(memory.createdAt)}</span>
           <Chips memory={memory} />
@@ -134,9 +134,9 @@ export const MemoryRow = ({
       </When>
       <div class="memory-actions">
         <a
-          class="btn btn-quiet btn-icon btn-sm only-lg"
+          class="tool only-lg"
           href={memoryHref(id, "edit")}
-          hx-get={memoryHref(id, "edit")}
+          hx-get=""
           hx-target="closest li"
           aria-label={`Edit: ${label}`}
           {...(focus === "edit" ? { autofocus: true } : {})}
@@ -144,7 +144,7 @@ export const MemoryRow = ({
           <Icon name="edit" />
         </a>
         <button
-          class="btn btn-quiet btn-icon btn-sm"
+          class="tool"
           form="act"
           name={memory.status === "archived" ? "unarchive" : "archive"}
           value={id}
@@ -153,7 +153,7 @@ export const MemoryRow = ({
           <Icon name={memory.status === "archived" ? "undo" : "archive"} />
         </button>
         <button
-          class="btn btn-quiet btn-icon btn-sm"
+          class="tool"
           type="button"
           popovertarget={`o-${id}`}
           aria-label={`More for: ${label}`}
@@ -162,10 +162,6 @@ export const MemoryRow = ({
           <Icon name="more" />
         </button>
         <div class="menu" id={`o-${id}`} popover="auto">
-          <a class="only-sm" href={memoryHref(id, "edit")}>
-            <Icon name="edit" />
-            Edit
-          </a>
           <button form="act" name={memory.pinned ? "unpin" : "pin"} value={id}>
             <Icon name="pin" />
             {memory.pinned ? "Unpin" : "Pin"}

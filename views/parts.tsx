@@ -238,7 +238,7 @@ export const Post = ({
   </form>
 );
 
-/** A link whose answer is a dialog; without script it is the same page with the dialog open. */
+/** A link whose answer is a dialog; without script it is the same page with the dialog open. An empty hx-get means href. */
 export const DialogLink = ({
   to,
   class: name,
@@ -247,7 +247,7 @@ export const DialogLink = ({
 }: PropsWithChildren<{ to: string; class?: string; label?: string }>) => (
   <a
     href={to}
-    hx-get={to}
+    hx-get=""
     hx-target="#dialogs"
     hx-swap="innerHTML"
     {...(name ? { class: name } : {})}

@@ -14,6 +14,11 @@ const say = (text) => {
 };
 document.addEventListener("say", (event) => say(event.detail.value));
 
+// An empty hx-get on a link means its href: said once, since a page has many of them.
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  if (ctx.request.action === "") ctx.request.action = ctx.sourceElement.getAttribute("href") ?? "";
+});
+
 /** data-copy="#id": copies that element's text, or selects it where the page is not in a secure context. */
 const copy = async (button) => {
   const source = one(button.dataset.copy);
