@@ -4,12 +4,15 @@ import { createSession, useLink } from "./db/access.ts";
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, type KeyFields } from "./db/keys.ts";
 import { ownerId, SHARED_OWNER } from "./db/owners.ts";
 import { readMemorySettings, writeMemorySettings } from "./db/settings.ts";
-import type { MemorySettingsPatch } from "./memory/settings.ts";
+import { AppError, invalid } from "./error.ts";
+import type { MemorySettings, MemorySettingsPatch } from "./memory/settings.ts";
+import { maskSecret, openText, sealText, type Seal } from "./seal.ts";
+import { resolveBaseUrl } from "./upstream/policy.ts";
 
 export type Admin = ReturnType<typeof createAdmin>;
 
-export function createAdmin(deps: { db: Database; now?: () => number }) {
-  const { db } = deps;
+export function createAdmin(deps: { db: Database; seal: Seal; now?: () => number }) {
+  const { db, seal } = deps;
   const now = deps.now ?? Date.now;
   return {
     /** Whether rows could belong to this owner: a key, a person behind one that was seen, or the shared pool. */
@@ -28,9 +31,44 @@ export function createAdmin(deps: { db: Database; now?: () => number }) {
       useLink: (secret: string) => useLink(db, secret, now()),
       open: () => createSession(db, now()),
     },
+    /** Secrets are shown masked; what was shown, sent back, changes nothing; an empty one is removed. */
     settings: {
-      read: () => readMemorySettings(db),
-      write: (patch: MemorySettingsPatch) => writeMemorySettings(db, patch),
+      read: () => masked(readMemorySettings(db), seal),
+      write: (patch: MemorySettingsPatch) => masked(writeMemorySettings(db, sealed(patch, db, seal)), seal),
     },
   };
+}
+
+function masked(settings: MemorySettings, seal: Seal): MemorySettings {
+  const { customApiKey } = settings;
+  return {
+    ...settings,
+    customApiKey: customApiKey === null ? null : maskSecret(openText(seal, customApiKey) ?? ""),
+  };
+}
+
+function sealed(
+  { customApiKey, ...patch }: MemorySettingsPatch,
+  db: Database,
+  seal: Seal,
+): MemorySettingsPatch {
+  checkUrl(patch.customBaseUrl);
+  if (customApiKey === undefined) return patch;
+  if (customApiKey === null || customApiKey === "") return { ...patch, customApiKey: null };
+  if (customApiKey === masked(readMemorySettings(db), seal).customApiKey) return patch;
+  if (!/^[\x21-\x7e]{1,500}$/.test(customApiKey)) {
+    throw invalid("customApiKey", "must be at most 500 printable ASCII characters without blanks");
+  }
+  return { ...patch, customApiKey: sealText(seal, customApiKey) };
+}
+
+/** The URL policy of providers, as far as it can be told without asking DNS. */
+function checkUrl(url: string | null | undefined): void {
+  if (url == null) return;
+  try {
+    resolveBaseUrl(url);
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown;
+    throw invalid("customBaseUrl", thrown.details[0]?.message ?? thrown.message);
+  }
 }

@@ -51,7 +51,7 @@ const studioPaths = ["/", "/sign-in", "/dashboard/*", "/assets/*"];
 export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
   const knownHost = hostCheck(deps.config);
-  const admin = createAdmin({ db: deps.db });
+  const admin = createAdmin({ db: deps.db, seal: deps.seal });
   const shared = {
     engine: deps.engine,
     auth: deps.auth,

@@ -57,3 +57,15 @@ export function openSeal(dataDir: string): Seal {
 export function maskSecret(secret: string): string {
   return secret.length < 16 ? "••••" : `${secret.slice(0, 3)}…${secret.slice(-4)}`;
 }
+
+const SEALED = "sealed:";
+
+/** A secret as text for a setting, and back: null when it was sealed under another key. What is not sealed stays. */
+export function sealText(seal: Seal, text: string): string {
+  return text.startsWith(SEALED) ? text : SEALED + Buffer.from(seal.seal(text)).toString("base64");
+}
+
+export function openText(seal: Seal, stored: string): string | null {
+  if (!stored.startsWith(SEALED)) return stored;
+  return seal.open(Buffer.from(stored.slice(SEALED.length), "base64"));
+}

@@ -118,6 +118,20 @@ describe("/api/settings/memory", () => {
     expect((await put({ customBaseUrl: "http://127.0.0.1:9" })).json.error.param).toBe("customModelId");
     expect((await api.anna("GET", "/api/settings/memory")).status).toBe(403);
   });
+
+  test("keeps a secret sealed, shows it masked, and takes what it showed as no change", async () => {
+    const put = async (body: unknown) => (await api.management("PUT", "/api/settings/memory", body)).json;
+    const secret = "sk-very-secret-0123456789";
+    const endpoint = { customBaseUrl: "http://127.0.0.1:9/v1", customModelId: "m" };
+    expect(await put({ ...endpoint, customApiKey: secret })).toMatchObject({ customApiKey: "sk-…6789" });
+    expect(await put({ customApiKey: "sk-…6789" })).toMatchObject({ customApiKey: "sk-…6789" });
+    const stored = api.db.query("SELECT group_concat(value) AS all_values FROM settings").get();
+    expect(JSON.stringify(stored)).not.toContain("very-secret");
+    expect(JSON.stringify(stored)).toContain("sealed:");
+    expect((await put({ customApiKey: "two words" })).error.param).toBe("customApiKey");
+    expect((await put({ customBaseUrl: "http://169.254.169.254/" })).error.param).toBe("customBaseUrl");
+    expect(await put({ customApiKey: "" })).toMatchObject({ customApiKey: null });
+  });
 });
 
 test("/docs shows every route without scripts, and the page asks for nothing but its style sheet", async () => {

@@ -3,6 +3,8 @@ import type { Database } from "bun:sqlite";
 import { AppError } from "../error.ts";
 import { defaultSettings, memorySettings, settingsProblems } from "../memory/settings.ts";
 import type { MemorySettings, MemorySettingsPatch } from "../memory/settings.ts";
+import { openText } from "../seal.ts";
+import type { Seal } from "../seal.ts";
 import { transact } from "./open.ts";
 
 const CONFIG = "config:";
@@ -80,8 +82,11 @@ export function readSettingGroup(db: Database, group: string): Record<string, un
   return readPrefix(db, `${group}:`);
 }
 
-/** Reads the memory settings through a cache that notices writes of other connections and processes. */
-export function settingsReader(db: Database): { read(): MemorySettings; forget(): void } {
+/**
+ * Reads the memory settings through a cache that notices writes of other connections and processes. With the seal the
+ * secrets in them are opened; without, they stay as they are stored.
+ */
+export function settingsReader(db: Database, seal?: Seal): { read(): MemorySettings; forget(): void } {
   const version = db.query<{ data_version: number }, []>("PRAGMA data_version");
   let seen = -1;
   let cached: MemorySettings | null = null;
@@ -90,7 +95,7 @@ export function settingsReader(db: Database): { read(): MemorySettings; forget()
       const current = version.get()!.data_version;
       if (!cached || current !== seen) {
         seen = current;
-        cached = readMemorySettings(db);
+        cached = seal ? opened(readMemorySettings(db), seal) : readMemorySettings(db);
       }
       return cached;
     },
@@ -98,4 +103,9 @@ export function settingsReader(db: Database): { read(): MemorySettings; forget()
       cached = null;
     },
   };
+}
+
+function opened(settings: MemorySettings, seal: Seal): MemorySettings {
+  const { customApiKey } = settings;
+  return { ...settings, customApiKey: customApiKey === null ? null : openText(seal, customApiKey) };
 }

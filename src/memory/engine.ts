@@ -73,7 +73,8 @@ function joinEngine(db: Database, options: EngineOptions) {
   const { log } = options;
   registerFold(db);
   const lexical = ensureLexical(db);
-  const settings = settingsReader(db);
+  const seal = openSeal(options.config.dataDir);
+  const settings = settingsReader(db, seal);
   const metrics = createMetrics();
   const jobs = createJobs({ db, log, now, leaseName: options.leaseName });
   const embedding = createEmbedding({
@@ -91,7 +92,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     jobs,
     leaseName: options.leaseName,
     config: options.config,
-    seal: openSeal(options.config.dataDir),
+    seal,
     embedder: (model) => embedding.named(model),
     models: async () =>
       embedding.models.list().map(({ name, repo }) => ({ value: `local/${name}`, label: repo })),

@@ -27,12 +27,7 @@ export const memorySettings = z.strictObject({
   embeddingProviderModel: providerModel.default(null),
   customBaseUrl: httpUrl.default(null),
   customModelId: z.string().min(1).max(300).nullable().default(null),
-  customApiKey: z
-    .string()
-    .max(1000)
-    .regex(/^[\x21-\x7e]*$/, "must be printable ASCII without blanks")
-    .nullable()
-    .default(null),
+  customApiKey: z.string().max(1000).nullable().default(null),
   transformersEnabled: z.boolean().default(false),
   staticEnabled: z.boolean().default(false),
   rerankEnabled: z.boolean().default(false),

@@ -4,7 +4,6 @@ import type { Child } from "hono/jsx";
 import type { Env } from "../auth.ts";
 import { AppError } from "../error.ts";
 import { type MemorySettings, memorySettingsPatch } from "../memory/settings.ts";
-import { maskSecret } from "../seal.ts";
 import { check } from "../validate.ts";
 import {
   EnginePage,
@@ -50,7 +49,7 @@ const sourceOf = (settings: MemorySettings): SourceForm => ({
   embeddingProviderModel: settings.embeddingProviderModel ?? "",
   customBaseUrl: settings.customBaseUrl ?? "",
   customModelId: settings.customModelId ?? "",
-  customApiKey: settings.customApiKey === null ? "" : maskSecret(settings.customApiKey),
+  customApiKey: settings.customApiKey ?? "",
 });
 
 const rerankOf = (settings: MemorySettings): RerankForm => ({

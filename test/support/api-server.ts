@@ -12,6 +12,7 @@ import { rotateToken } from "../../src/db/access.ts";
 import { openDatabase } from "../../src/db/open.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { openEngine } from "../../src/memory/engine.ts";
+import { openSeal } from "../../src/seal.ts";
 import { registerFtsText } from "../../src/search/lexical-tables.ts";
 
 export type ApiServer = Awaited<ReturnType<typeof startApi>>;
@@ -28,7 +29,7 @@ export async function startApi({ checkAnswers = true } = {}) {
   const engine = openEngine({ config, log: silent, leaseName: "test" });
   const db = openDatabase(join(dir, "recollect.db"));
   registerFtsText(db);
-  const admin = createAdmin({ db });
+  const admin = createAdmin({ db, seal: openSeal(dir) });
   const token = rotateToken(db);
   const anna = admin.keys.create({ name: "Anna", id: "anna" });
   const bert = admin.keys.create({ name: "Bert", id: "bert" });
