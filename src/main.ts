@@ -19,6 +19,9 @@ function ended(): Promise<void> {
   });
 }
 
+// Everything this program makes is for its user alone.
+process.umask(0o077);
+
 const world: World = {
   env: process.env,
   pid: process.pid,

@@ -66,7 +66,7 @@ export function loadOnnx(dataDir: string, bundle = nativeBundle): Unavailable | 
   }
 }
 
-/** The loaded binding, for the module that stands in for onnxruntime-node's own in the executable. */
+/** The loaded binding: build.ts puts a call of this in the place of onnxruntime-node's own loader. @public */
 export function onnxBinding(): OnnxBinding {
   if (onnx === undefined) throw new Error("loadOnnx() comes before the first import of onnxruntime-node");
   return onnx;

@@ -76,8 +76,24 @@ async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>,
   const { from, to, copy } = migrate(db, join(config.dataDir, "backups"));
   if (copy) log.info("database.migrated", { from, to, copy });
   const thread = startEngine(config, log);
+  try {
+    return await wire(options, lock, db, thread);
+  } catch (error) {
+    await thread.stop().catch(() => {});
+    db.close();
+    throw error;
+  }
+}
+
+/** What is left running when this fails is the thread alone. */
+async function wire(
+  options: ServeOptions,
+  lock: ReturnType<typeof lockFolder>,
+  db: ReturnType<typeof openDatabase>,
+  thread: EngineThread,
+): Promise<Server> {
+  const { config, log } = options;
   const seal = openSeal(config.dataDir);
-  const first = firstRun(config, db);
   if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
   const auth = createAuth({ db, config });
   const settings = settingsReader(db);
@@ -92,16 +108,17 @@ async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>,
     settings: () => settings.read(),
   });
 
-  let listening: ReturnType<typeof listen>;
+  const signInToken = createLink(db);
+  const { server } = listen(config, app.fetch);
+  let first: FirstRun;
   try {
-    listening = listen(config, app.fetch);
     await thread.ready;
+    // Last, since secrets that were made and then not shown would be lost.
+    first = firstRun(config, db);
   } catch (error) {
-    await thread.stop().catch(() => {});
-    db.close();
+    await server.stop(true);
     throw error;
   }
-  const { server } = listening;
   const port = server.port ?? config.PORT;
   const url = baseUrl(config, port);
   lock.note({ pid: options.pid, url });
@@ -115,7 +132,7 @@ async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>,
   return {
     url,
     port,
-    signIn: `${url}/sign-in?token=${createLink(db)}`,
+    signIn: `${url}/sign-in?token=${signInToken}`,
     first,
     memoryOn: settings.read().enabled,
     thread,

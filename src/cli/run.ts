@@ -32,19 +32,32 @@ export async function run(argv: string[], world: World): Promise<number> {
     if (error instanceof UsageError) return fail(exit.usage, `${error.message} See: recollect help ${name}`);
     if (error instanceof ConfigError) return fail(exit.config, ...error.problems);
     if (error instanceof AppError && error.code !== "internal") return fail(exit.failed, error.message);
-    const full = error instanceof Error && "code" in error && error.code === "SQLITE_FULL";
-    if (full)
-      return fail(exit.failed, "The disk is full. Free some space and try again; nothing was changed.");
-    const damaged =
-      error instanceof Error &&
-      "code" in error &&
-      (error.code === "SQLITE_CORRUPT" || error.code === "SQLITE_NOTADB");
-    if (damaged) {
-      return fail(
-        exit.failed,
-        "The database is damaged; it was left as it is. Bring a backup back with: recollect restore FILE --force",
-      );
-    }
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const known = storageSentence(code);
+    if (known !== null) return fail(exit.failed, known);
     return fail(exit.failed, error instanceof Error ? error.message : String(error));
   }
+}
+
+/** What the disk or SQLite refused, in words; null for other codes. */
+function storageSentence(code: string): string | null {
+  if (
+    [
+      "SQLITE_FULL",
+      "ENOSPC",
+      "EDQUOT",
+      "SQLITE_IOERR_WRITE",
+      "SQLITE_IOERR_SHMSIZE",
+      "SQLITE_IOERR_FSYNC",
+    ].includes(code)
+  ) {
+    return "The disk is full. Free some space and try again; nothing was changed.";
+  }
+  if (code === "SQLITE_CORRUPT" || code === "SQLITE_NOTADB") {
+    return "The database is damaged; it was left as it is. Bring a backup back with: recollect restore FILE --force";
+  }
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code) || ["EACCES", "EPERM", "EROFS"].includes(code)) {
+    return `The files in the data folder cannot be written (${code}). Give them to this user (chown), or use another folder with --data-dir.`;
+  }
+  return null;
 }

@@ -1,6 +1,6 @@
 /** The database and what SQLite can do here. */
 import { Database } from "bun:sqlite";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { migrations } from "../db/migrations.ts";
 import { schemaVersion } from "../db/migrate.ts";
@@ -93,15 +93,34 @@ export function sqliteVec(dataDir: string): Finding {
     const version = db.query<{ version: string }, []>("SELECT vec_version() AS version").get()?.version;
     return ok(check, `${version} is loaded from ${path}.`);
   } catch (error) {
-    const noexec = /not permitted|failed to map/i.test(why(error));
-    return warn(
-      check,
-      `It could not be loaded: ${why(error)}.`,
-      noexec
-        ? `${todo} The data folder lies on a file system mounted noexec; mount it without, or move DATA_DIR.`
-        : todo,
-    );
+    const more = isNoexec(path)
+      ? " The data folder lies on a file system mounted noexec: mount it without, or move DATA_DIR."
+      : "";
+    return warn(check, `It could not be loaded: ${why(error)}.`, todo + more);
   } finally {
     db.close();
+  }
+}
+
+/** Whether the file system that holds `path` runs no programs. See proc(5), /proc/self/mountinfo. */
+function isNoexec(path: string): boolean {
+  let longest = "";
+  let options = "";
+  for (const line of mounts()) {
+    const columns = line.split(" ");
+    const point = (columns[4] ?? "").replaceAll("\\040", " ");
+    const below = path === point || path.startsWith(point.endsWith("/") ? point : `${point}/`);
+    if (!below || point.length < longest.length) continue;
+    longest = point;
+    options = columns[5] ?? "";
+  }
+  return options.split(",").includes("noexec");
+}
+
+function mounts(): string[] {
+  try {
+    return readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  } catch {
+    return [];
   }
 }
