@@ -75,11 +75,9 @@ describe.skipIf(models === null)("models and native libraries, from the executab
     expect(hub.requests.length).toBe(requests);
 
     const files = natives();
-    expect(files.map((file) => file.split("/").at(-1)).toSorted()).toEqual([
-      "libonnxruntime.so.1",
-      "onnxruntime_binding.node",
-      "vec0.so",
-    ]);
+    expect(new Set(files.map((file) => file.split("/").at(-1)))).toEqual(
+      new Set(["libonnxruntime.so.1", "onnxruntime_binding.node", "vec0.so"]),
+    );
     const before = files.map((file) => statSync(file).ino);
     await doctor({ env });
     expect(natives().map((file) => statSync(file).ino)).toEqual(before);
