@@ -79,6 +79,7 @@ function build(language: Language): Compiled {
   const source = (pattern: string): string =>
     (pattern === "" ? NEVER : pattern)
       .replaceAll("<a>", `(?:(?:${language.adverbs})${dense ? "" : "\\s+"}){0,3}`)
+      .replaceAll("<A>", "(?-i:[A-Z\\u00c0-\\u00de])")
       .replaceAll(/ [?*]/g, "\\s*")
       .replaceAll(" ", "\\s+")
       .replaceAll("\\b", `(?![${WORD}])`);

@@ -138,14 +138,16 @@ function bestCue(sentence: string, at: number, clause: number, compiled: Compile
     let next = Math.max(valueAt, at + 1);
     let groups: Record<string, string | undefined> = { ...match.groups };
     if (tail !== null) {
-      const closing = tail.exec(sentence.slice(valueAt, valueAt + LONGEST_TAIL_SEARCH));
+      let clauseText = sentence.slice(valueAt, valueAt + LONGEST_TAIL_SEARCH);
+      if (cue.tight === true) clauseText = clauseText.slice(0, clauseLength(clauseText, compiled));
+      const closing = tail.exec(clauseText);
       if (closing === null) continue;
       valueEnd = valueAt + closing.index;
       next = valueEnd + closing[0].length;
       groups = { ...groups, ...closing.groups };
     }
     const one: Found = { compiled: candidate, at, clause, valueAt, valueEnd, next, groups };
-    if (tail === null && best === null) return one;
+    if (tail === null || cue.tight === true) return best ?? one;
     if (best === null || next < best.next) best = one;
   }
   return best;
@@ -178,6 +180,20 @@ function clauseStart(sentence: string, at: number, after: number, compiled: Comp
   if (compiled.language.lang === "ja") return at;
   if (trimmed.length <= 160 && compiled.fronts.test(trimmed)) return boundary;
   return null;
+}
+
+/** Up to the first comma, colon, bracket or contrast. */
+function clauseLength(text: string, compiled: Compiled): number {
+  let length = text.length;
+  DELIMITER.lastIndex = 0;
+  for (let match = DELIMITER.exec(text); match !== null; match = DELIMITER.exec(text)) {
+    if (isInsideWord(text, match.index)) continue;
+    length = match.index;
+    break;
+  }
+  compiled.contrasts.lastIndex = 0;
+  const contrast = compiled.contrasts.exec(text.slice(0, length));
+  return contrast === null ? length : contrast.index;
 }
 
 /** The dot of `node.js`, the comma of `1,5`, the colon of `9:30`. */
@@ -227,7 +243,7 @@ function readCue(
     }
   }
   const value = shorten(
-    tidyValue(match.valueEnd === null ? cutValue(raw, compiled) : raw, compiled),
+    tidyValue(needsCut(match) ? cutValue(raw, compiled) : raw, compiled),
     LONGEST_VALUE_IN_KEY,
   );
   if (!hasSubstance(value)) return null;
@@ -255,6 +271,15 @@ function readCue(
       ...(supersedes !== undefined && hasSubstance(supersedes) ? { supersedes } : {}),
     },
   };
+}
+
+/** What a tail closed, and instructions, are whole as they stand. */
+function needsCut(match: Found): boolean {
+  return (
+    match.valueEnd === null &&
+    match.compiled.cue.family !== "instruction" &&
+    match.groups["new"] === undefined
+  );
 }
 
 function factOf(

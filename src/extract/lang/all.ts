@@ -1,16 +1,18 @@
 import type { Lang } from "../../text/language.ts";
+import { german } from "./de.ts";
 import { english } from "./en.ts";
+import { dutch } from "./nl.ts";
 import type { Language } from "./shape.ts";
 
 /** Every language file by its code. */
 export const languages: Readonly<Record<Lang, Language>> = {
   en: english,
-  de: english,
+  de: german,
   fr: english,
   es: english,
   pt: english,
   it: english,
-  nl: english,
+  nl: dutch,
   fi: english,
   zh: english,
   ja: english,

@@ -3,7 +3,7 @@
  * compiles them case-insensitive and tests them where a clause may begin, on text with straight apostrophes.
  *
  * In `head`, `tail` and `not` a blank stands for white space, `<a>` for up to three of the language's adverbs with
- * the blanks after them, and `\b` for a word boundary that knows accented letters. Quantifiers stay bounded.
+ * the blanks after them, `<A>` for a capital letter, and `\b` for a word boundary that knows accented letters. Quantifiers stay bounded.
  */
 import type { Lang } from "../../text/language.ts";
 import type { Category, Polarity } from "../types.ts";
@@ -20,6 +20,8 @@ export interface Cue {
   head: string;
   /** Where the value ends, for verbs that close the clause. Required when present. Same named groups. */
   tail?: string;
+  /** The tail stands in the same clause: before the next comma, colon or "but". */
+  tight?: true;
   /** Values that are none, tested at the value's first character. */
   not?: string;
   /** A fixed slot (`home`), or one made of the group `thing`: `my` → `my_<thing>`, `favourite` → `favourite_<thing>`. */
