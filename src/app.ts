@@ -16,6 +16,12 @@ import { countRequests } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import { errorResponse } from "./respond.ts";
 import type { Seal } from "./seal.ts";
+import { edge } from "./proxy/edge.ts";
+import { proxyRoutes } from "./proxy/routes.ts";
+import { tokensSince } from "./db/usage.ts";
+import type { Models } from "./upstream/models.ts";
+import type { Providers } from "./upstream/providers.ts";
+import type { Transport } from "./upstream/transport.ts";
 import { VERSION } from "./version.ts";
 
 export type AppDeps = {
@@ -29,6 +35,11 @@ export type AppDeps = {
   metrics: Metrics;
   /** The memory settings in force now. */
   settings: () => MemorySettings;
+  providers: Providers;
+  models: Models;
+  transport: Transport;
+  /** Called while the engine still runs, once no request is left. */
+  atEnd: (work: () => void) => void;
 };
 
 const apiPaths = [
@@ -105,8 +116,16 @@ export function createApp(deps: AppDeps): Hono<Env> {
   for (const path of studioPaths) app.all(path, async (c) => (await studio()).fetch(c.req.raw, c.env));
   app.all("/mcp", async (c) => (await mcp())(c.req.raw, c.env));
 
+  app.use("/v1/*", edge());
   app.use(countRequests(deps.metrics));
   app.use(identify(deps.auth));
+  const proxy = proxyRoutes({
+    ...deps,
+    admitKey: shared.admitKey,
+    tokensSince: (key, since) => tokensSince(deps.db, key, since),
+  });
+  deps.atEnd(proxy.flush);
+  app.route("/v1", proxy.app);
   return app;
 }
 

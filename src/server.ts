@@ -19,6 +19,9 @@ import { createMetrics } from "./metrics.ts";
 import { portHolder } from "./port-holder.ts";
 import { openSeal } from "./seal.ts";
 import { baseUrl } from "./server-url.ts";
+import { createModels } from "./upstream/models.ts";
+import { createProviders } from "./upstream/providers.ts";
+import { createTransport } from "./upstream/transport.ts";
 import { startEngine } from "./worker/client.ts";
 import type { EngineThread } from "./worker/client.ts";
 
@@ -97,7 +100,15 @@ async function wire(
   if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
   const auth = createAuth({ db, config });
   const settings = settingsReader(db);
+  const transport = createTransport();
+  const ends: (() => void)[] = [() => transport.close()];
+  const providers = createProviders({ db, seal, demo: options.demo === true });
+  if (options.upstream !== undefined) providers.ensure(options.upstream);
   const app = createApp({
+    providers,
+    models: createModels({ providers, transport }),
+    transport,
+    atEnd: (work) => ends.push(work),
     config,
     log,
     db,
@@ -145,6 +156,7 @@ async function wire(
         await drained;
         clearTimeout(late);
         touchUsed();
+        for (const end of ends) end();
         await thread.stop();
         db.run("PRAGMA wal_checkpoint(TRUNCATE)");
         db.close();

@@ -39,11 +39,19 @@ export interface Conversation {
   /** Something stands after the last user turn: a tool loop, or an assistant prefill. */
   open: boolean;
   /** Where a known conversation is looked up: what stands before the last user turn or, in a tool loop, up to it. */
-  history: { bare: string; full: string } | null;
+  history: HashPair | null;
+  /** The conversation up to and including the last user turn. */
+  turn: HashPair | null;
   /** `cache_control` marks anywhere. */
   marked: boolean;
   /** The same pair of hashes once the reply has been said. */
-  after(reply: string): { bare: string; full: string };
+  after(reply: string): HashPair;
+}
+
+/** Without and with the system messages: these tell apart what else is the same, but some clients put a clock in them. */
+export interface HashPair {
+  bare: string;
+  full: string;
 }
 
 /** Text of a content field in any of its forms: string, parts, null. */
@@ -133,6 +141,7 @@ export function readConversation(wire: Wire, body: JsonBody): Conversation {
     hasAssistant,
     open,
     history: last && hasAssistant ? pair(open ? last.hash : before) : null,
+    turn: last ? pair(last.hash) : null,
     marked: hasMark(wire, body),
     after(reply) {
       const next = chain.copy();

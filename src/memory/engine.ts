@@ -28,10 +28,12 @@ import { wordHolders } from "./holding.ts";
 import { createMetrics } from "../metrics.ts";
 import { createEngineMetrics } from "./metrics.ts";
 import { createMemories } from "./lifecycle.ts";
+import { createExchanges } from "./exchange.ts";
 import { createLearning } from "./learn.ts";
 import type { ExtractPayload } from "./learn.ts";
 import { createOwners } from "./owners.ts";
 import { namedDate } from "../search/dates.ts";
+import { createReceipts, createUsage } from "./receipts.ts";
 import { countLexical, ensureLexical } from "../search/lexical-tables.ts";
 import { rankKind } from "../search/rank.ts";
 import { queryTerms } from "../search/tokens.ts";
@@ -194,6 +196,36 @@ function joinEngine(db: Database, options: EngineOptions) {
     holding,
   });
   jobs.handle("extract", learning.handler);
+  const exchange = createExchanges({
+    db,
+    now,
+    settings: () => settings.read(),
+    redact,
+    retrieve: async ({ maxTokens }) => ({
+      results: [],
+      dropped: [],
+      resolution: {
+        embeddingSource: null,
+        embeddingModel: null,
+        vectorStore: "none",
+        strategyUsed: "none",
+        rerankApplied: false,
+        fallbackReason: null,
+      },
+      totalTokensUsed: 0,
+      budgetMaxTokens: maxTokens ?? 0,
+      text: "",
+    }),
+    queue: (job) => jobs.queue(job),
+    episodeStored: (row) => records.changed(db, "episode", row),
+    dropEpisode({ owner, sessionId, id }) {
+      // What only this exchange taught goes with it; what a person touched since stays.
+      for (const memory of memoriesOfEpisode(db, owner, id)) {
+        if (memory.version === 1 && !memory.by_hand && !memory.pinned) store.purge(memory);
+      }
+      eraseEpisode({ db, hooks: records }, { owner, sessionId, id });
+    },
+  });
   const housekeeping = createHousekeeping({
     db,
     store,
@@ -211,6 +243,9 @@ function joinEngine(db: Database, options: EngineOptions) {
     engine: {
       memories: { ...memories, ...summarizer },
       conversations,
+      exchange,
+      receipts: createReceipts(db),
+      usage: createUsage(db),
       data: { ...createExport(db), ...createImport({ db, store, hooks: records, redact, now }) },
       owners: createOwners({ db, store }),
       related: createRelated({ db }),

@@ -123,11 +123,11 @@ function responses(body: Body, rules: Rules): string | null {
   const calls = new Set<string>();
   let open: string | null = null;
   for (const item of input as Body[]) {
-    const type = item["type"] ?? "message";
+    const type = typeof item["type"] === "string" ? item["type"] : "message";
     if (type === "function_call" || type === "custom_tool_call" || type === "local_shell_call") {
       calls.add(String(item["call_id"]));
       open = String(item["call_id"]);
-    } else if (String(type).endsWith("_call_output")) {
+    } else if (type.endsWith("_call_output")) {
       if (!calls.has(String(item["call_id"])) && body["previous_response_id"] === undefined) {
         return `No tool call found for function call output with call_id ${String(item["call_id"])}.`;
       }
@@ -144,8 +144,8 @@ function responses(body: Body, rules: Rules): string | null {
         false,
       );
       if (bad) return bad;
-    } else if (!["reasoning", "item_reference", "compaction", "web_search_call"].includes(String(type)))
-      return `Unknown item type: ${String(type)}`;
+    } else if (!["reasoning", "item_reference", "compaction", "web_search_call"].includes(type))
+      return `Unknown item type: ${type}`;
   }
   return null;
 }

@@ -1,0 +1,198 @@
+/** Rows of `receipts`: what was injected into one request, and why. */
+import type { Database } from "bun:sqlite";
+import type { Kind } from "../memory/types.ts";
+import { iso } from "./time.ts";
+
+export interface ReceiptCandidate {
+  kind: Kind;
+  id: string;
+  tier: string | null;
+  score: number | null;
+  ftsRank: number | null;
+  ftsScore: number | null;
+  vecRank: number | null;
+  vecScore: number | null;
+  tokens: number;
+  injected: boolean;
+  /** Why it was dropped; null when it was not. */
+  reason: string | null;
+}
+
+export interface Receipt {
+  id: string;
+  createdAt: string;
+  apiKeyId: string | null;
+  sessionId: string | null;
+  provider: string | null;
+  model: string | null;
+  injected: number;
+  tokens: number;
+  placement: string | null;
+  reason: string | null;
+  latencyMs: number;
+  fallbacks: string[];
+  candidates: ReceiptCandidate[];
+}
+
+/** The receipt with what only its own page shows. */
+export interface ReceiptDetail extends Receipt {
+  /** The injected text; null once something in it was deleted for good. */
+  text: string | null;
+  redacted: number;
+  learned: { id: string; action: string }[];
+  episodeId: number | null;
+}
+
+export interface NewReceipt {
+  id: string;
+  owner: number;
+  sessionId: string | null;
+  provider: string | null;
+  model: string | null;
+  injected: number;
+  tokens: number;
+  placement: string | null;
+  reason: string | null;
+  latencyMs: number;
+  fallbacks: readonly string[];
+  candidates: readonly ReceiptCandidate[];
+  text: string | null;
+  redacted: number;
+  episodeId: number | null;
+}
+
+export function insertReceipt(db: Database, receipt: NewReceipt, now: number): void {
+  db.query(
+    `INSERT OR REPLACE INTO receipts (id, owner_id, session_id, provider, model, injected, tokens, placement, reason, latency_ms,
+       fallbacks, candidates, text, redacted, episode_id, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  ).run(
+    receipt.id,
+    receipt.owner,
+    receipt.sessionId,
+    receipt.provider,
+    receipt.model,
+    receipt.injected,
+    receipt.tokens,
+    receipt.placement,
+    receipt.reason,
+    receipt.latencyMs,
+    JSON.stringify(receipt.fallbacks),
+    JSON.stringify(receipt.candidates),
+    receipt.text,
+    receipt.redacted,
+    receipt.episodeId,
+    now,
+  );
+  const use = db.query("INSERT OR IGNORE INTO receipt_uses (kind, ref, receipt_id) VALUES (?, ?, ?)");
+  for (const { kind, id, injected } of receipt.candidates) if (injected) use.run(kind, id, receipt.id);
+}
+
+/** Adds what an exchange taught to its receipt. */
+export function addLearned(
+  db: Database,
+  episodeId: number,
+  learned: readonly { id: string; action: string }[],
+): void {
+  db.query(
+    `UPDATE receipts SET learned = (SELECT json_group_array(json(value)) FROM (
+       SELECT value FROM json_each(learned) UNION ALL SELECT value FROM json_each(?1))) WHERE episode_id = ?2`,
+  ).run(JSON.stringify(learned), episodeId);
+}
+
+type Row = {
+  id: string;
+  owner: string | null;
+  session_id: string | null;
+  provider: string | null;
+  model: string | null;
+  injected: number;
+  tokens: number;
+  placement: string | null;
+  reason: string | null;
+  latency_ms: number;
+  fallbacks: string;
+  candidates: string;
+  text: string | null;
+  redacted: number;
+  learned: string;
+  episode_id: number | null;
+  created_at: number;
+};
+
+const SELECT = "SELECT r.*, o.name AS owner FROM receipts r LEFT JOIN owners o ON o.id = r.owner_id";
+
+/** One receipt of this owner (null: any owner, for management). */
+export function receiptById(db: Database, owner: number | null, id: string): ReceiptDetail | null {
+  const row = db
+    .query<Row, [string, number | null]>(`${SELECT} WHERE r.id = ?1 AND (?2 IS NULL OR r.owner_id = ?2)`)
+    .get(id, owner);
+  return row ? detail(row) : null;
+}
+
+/** Newest first. */
+export function listReceipts(
+  db: Database,
+  owner: number | null,
+  filter: { sessionId?: string | undefined; limit: number; offset: number },
+): { data: Receipt[]; total: number } {
+  const session = filter.sessionId ?? null;
+  const where = "(?1 IS NULL OR r.owner_id = ?1) AND (?2 IS NULL OR r.session_id = ?2)";
+  const data = db
+    .query<Row, [number | null, string | null, number, number]>(
+      `${SELECT} WHERE ${where} ORDER BY r.created_at DESC, r.id DESC LIMIT ?3 OFFSET ?4`,
+    )
+    .all(owner, session, filter.limit, filter.offset)
+    .map(show);
+  const { n } = db
+    .query<{ n: number }, [number | null, string | null]>(
+      `SELECT count(*) AS n FROM receipts r WHERE ${where}`,
+    )
+    .get(owner, session)!;
+  return { data, total: n };
+}
+
+/** Newest receipts in which this memory or exchange was injected. */
+export function receiptsUsing(
+  db: Database,
+  owner: number | null,
+  kind: Kind,
+  ref: string,
+  limit: number,
+): Receipt[] {
+  return db
+    .query<Row, [string, string, number | null, number]>(
+      `${SELECT} JOIN receipt_uses u ON u.receipt_id = r.id
+       WHERE u.kind = ?1 AND u.ref = ?2 AND (?3 IS NULL OR r.owner_id = ?3) ORDER BY r.created_at DESC LIMIT ?4`,
+    )
+    .all(kind, ref, owner, limit)
+    .map(show);
+}
+
+function show(row: Row): Receipt {
+  return {
+    id: row.id,
+    createdAt: iso(row.created_at),
+    apiKeyId: row.owner,
+    sessionId: row.session_id,
+    provider: row.provider,
+    model: row.model,
+    injected: row.injected,
+    tokens: row.tokens,
+    placement: row.placement,
+    reason: row.reason,
+    latencyMs: row.latency_ms,
+    fallbacks: JSON.parse(row.fallbacks) as string[],
+    candidates: JSON.parse(row.candidates) as ReceiptCandidate[],
+  };
+}
+
+function detail(row: Row): ReceiptDetail {
+  return {
+    ...show(row),
+    text: row.text,
+    redacted: row.redacted,
+    learned: JSON.parse(row.learned) as ReceiptDetail["learned"],
+    episodeId: row.episode_id,
+  };
+}

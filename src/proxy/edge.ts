@@ -1,0 +1,43 @@
+/** What surrounds every answer of `/v1`: CORS, answered before authentication, and errors in the format of the route. */
+import type { MiddlewareHandler } from "hono";
+import type { Env } from "../auth.ts";
+import { wireError, wireOf } from "./wire.ts";
+
+const EXPOSED =
+  "x-memory-injected, x-memory-tokens, x-memory-receipt, x-memory-reason, x-request-id, X-OmniRoute-Session-Id, retry-after, x-ratelimit-limit-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, x-ratelimit-reset-tokens";
+
+/** Mount on `/v1/*` before authentication. */
+export function edge(): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const preflight = c.req.method === "OPTIONS" && c.req.raw.headers.has("access-control-request-method");
+    if (preflight) {
+      const asked = c.req.raw.headers.get("access-control-request-headers");
+      return new Response(null, {
+        status: 204,
+        headers: {
+          "access-control-allow-origin": "*",
+          "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
+          ...(asked === null ? {} : { "access-control-allow-headers": asked }),
+          "access-control-max-age": "86400",
+          vary: "Access-Control-Request-Headers",
+        },
+      });
+    }
+    await next();
+    if (c.error) {
+      const { headers } = c.res;
+      c.res = undefined;
+      c.res = wireError(wireOf(c.req.path), c.error);
+      const allow = headers.get("allow");
+      if (allow) c.res.headers.set("allow", allow);
+    }
+    const { headers } = c.res;
+    headers.set("access-control-allow-origin", "*");
+    let exposed = EXPOSED;
+    headers.forEach((_, name) => {
+      if (name.includes("-ratelimit-") && !EXPOSED.includes(name)) exposed += `, ${name}`;
+    });
+    headers.set("access-control-expose-headers", exposed);
+    return undefined;
+  };
+}

@@ -1,0 +1,40 @@
+/** The OpenAI-compatible door: every route below `/v1`. */
+import { Hono } from "hono";
+import type { Env } from "../auth.ts";
+import { AppError } from "../error.ts";
+import { createUsageBuffer } from "./account.ts";
+import { getModelRoute, listModelsRoute } from "./catalogue.ts";
+import { conversationRoute } from "./conversation.ts";
+import type { ProxyDeps } from "./deps.ts";
+import { embeddingsRoute, rerankRoute } from "./embeddings.ts";
+import { passthroughRoute } from "./passthrough.ts";
+import { wireError, wireOf } from "./wire.ts";
+
+/** Routes for mounting at `/v1`, behind `edge()` and the middleware that sets `principal`. `flush` writes what waits. */
+export function proxyRoutes(deps: ProxyDeps): { app: Hono<Env>; flush: () => void } {
+  const app = new Hono<Env>();
+  const usage = createUsageBuffer(
+    (rows) => deps.engine.exchange.addUsage({ rows }),
+    (error) => deps.log.error("usage.write.failed", { error }),
+  );
+  const post = { "/chat/completions": "chat", "/responses": "responses", "/messages": "messages" } as const;
+  for (const [path, wire] of Object.entries(post)) app.post(path, conversationRoute(deps, usage, { wire }));
+  app.post("/messages/count_tokens", conversationRoute(deps, usage, { wire: "messages", counting: true }));
+  app.post("/embeddings", embeddingsRoute(deps, usage));
+  app.post("/rerank", rerankRoute(deps, usage));
+  app.get("/models", listModelsRoute(deps));
+  app.get("/models/*", getModelRoute(deps));
+  for (const path of [...Object.keys(post), "/messages/count_tokens", "/embeddings", "/rerank"]) {
+    // A response can be fetched, cancelled and deleted by id; the collections themselves only take POST.
+    app.all(path, (c) => {
+      const error = wireError(
+        wireOf(c.req.path),
+        new AppError("method_not_allowed", `${c.req.path} takes POST.`),
+      );
+      error.headers.set("allow", "POST, OPTIONS");
+      return error;
+    });
+  }
+  app.all("*", passthroughRoute(deps, usage));
+  return { app, flush: usage.flush };
+}

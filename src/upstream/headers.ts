@@ -1,0 +1,88 @@
+/** Which headers cross: an allow-list towards the provider, everything but the connection's own back to the client. */
+import type { Upstream } from "./providers.ts";
+
+type Pairs = [name: string, value: string][];
+
+const FORWARDED = new Set([
+  "accept",
+  "content-type",
+  "user-agent",
+  "anthropic-version",
+  "anthropic-beta",
+  "x-request-id",
+  "idempotency-key",
+]);
+
+/**
+ * Headers for one attempt. The provider's own win over the client's; its key goes out the way its formats want it; the
+ * client's `authorization` only where the provider passes it through. Ours never leaves.
+ */
+export function upstreamHeaders(
+  client: Headers,
+  upstream: Upstream,
+  options: { messages: boolean; ownAuthorization: boolean; json: boolean },
+): Pairs {
+  const out = new Map<string, string>();
+  client.forEach((value, name) => {
+    if (FORWARDED.has(name) || name.startsWith("openai-")) out.set(name, value);
+  });
+  if (options.json) out.set("content-type", "application/json");
+  // Bytes are forwarded as they come, so none of them may be compressed.
+  out.set("accept-encoding", "identity");
+  if (options.messages && !out.has("anthropic-version")) out.set("anthropic-version", "2023-06-01");
+  const own = upstream.passthroughAuth && options.ownAuthorization ? client.get("authorization") : null;
+  if (own !== null) out.set("authorization", own);
+  else if (upstream.apiKey !== null) {
+    if (options.messages) out.set("x-api-key", upstream.apiKey);
+    else out.set("authorization", `Bearer ${upstream.apiKey}`);
+  }
+  for (const [name, value] of Object.entries(upstream.headers)) out.set(name.toLowerCase(), value);
+  return [...out].filter(([, value]) => isPrintable(value));
+}
+
+// A value with a line break could start a header of its own.
+const isPrintable = (value: string): boolean => !/[\r\n\0]/.test(value);
+
+/** Belong to one connection (RFC 9110 7.6.1), or are ours to say. */
+const DROPPED = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "content-length",
+  "set-cookie",
+  "alt-svc",
+  "date",
+  "strict-transport-security",
+]);
+
+/** The provider's headers as the client gets them. */
+export function clientHeaders(answer: Pairs): Headers {
+  const named = new Set(
+    answer
+      .filter(([name]) => name === "connection")
+      .flatMap(([, value]) => value.toLowerCase().split(","))
+      .map((name) => name.trim()),
+  );
+  const out = new Headers();
+  for (const [name, value] of answer) {
+    if (
+      DROPPED.has(name) ||
+      named.has(name) ||
+      name.startsWith("access-control-") ||
+      name.startsWith("x-memory-")
+    )
+      continue;
+    try {
+      out.append(name, value);
+    } catch {
+      // A name or value that HTTP does not allow.
+    }
+  }
+  return out;
+}
