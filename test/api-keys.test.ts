@@ -37,6 +37,31 @@ describe("/api/keys", () => {
     expect((await api.management("POST", "/api/keys", { name: "New", id: "phone" })).status).toBe(409);
   });
 
+  test("a revoked key leaves its rows, or takes them with it, and those of the people behind it", async () => {
+    const made = (
+      await api.management("POST", "/api/keys", { name: "Gone", id: "gone", userHeader: "x-user" })
+    ).json;
+    const as = (person: string) => (path: string, body: object) =>
+      api.send(made.secret, "POST", path, {
+        body: JSON.stringify(body),
+        headers: { "content-type": "application/json", "x-user": person },
+      });
+    for (const person of ["eve", "dan"]) {
+      await as(person)("/api/memory", { content: `Of ${person}`, pinned: true });
+      const session = (await as(person)("/sessions", { externalId: "s" })).json;
+      await as(person)("/episodes", { sessionId: session.id, userMessage: "hi", aiResponse: "ho" });
+      await as(person)("/entities", { name: "Tom", type: "cat" });
+    }
+    const total = async (path: string, owner: string) =>
+      (await api.management("GET", `${path}?apiKeyId=gone:${owner}`)).json.total;
+    expect((await api.management("DELETE", "/api/keys/gone")).status).toBe(200);
+    expect([await total("/api/memory", "eve"), await total("/sessions", "dan")]).toEqual([1, 1]);
+    expect((await api.management("DELETE", "/api/keys/gone?memories=true")).status).toBe(200);
+    for (const path of ["/api/memory", "/sessions", "/entities"]) {
+      expect([path, await total(path, "eve"), await total(path, "dan")]).toEqual([path, 0, 0]);
+    }
+  });
+
   test("names every wrong field", async () => {
     const bad = await api.management("POST", "/api/keys", {
       id: "a:b",

@@ -15,6 +15,7 @@ import { document } from "./document.ts";
 import { jobOperations } from "./jobs.ts";
 import { keyOperations } from "./keys.ts";
 import { memoryOperations } from "./memory.ts";
+import { modelOperations } from "./models.ts";
 import { mount } from "./mount.ts";
 import type { ApiKey, Operation } from "./operation.ts";
 import { qdrantOperations } from "./qdrant.ts";
@@ -61,9 +62,10 @@ function allOperations({ engine, admin, metrics, version }: ApiDeps): Operation[
     ...memoryOperations(engine),
     ...dataOperations(engine),
     ...conversationOperations(engine),
-    ...keyOperations(admin),
+    ...keyOperations(admin, engine),
     ...settingsOperations(admin),
     ...qdrantOperations(engine),
+    ...modelOperations(engine),
     ...jobOperations(engine),
   ];
 }

@@ -1,6 +1,7 @@
 /** `/api/keys`: the credentials of clients. */
 import { z } from "zod";
 import type { Admin } from "../admin.ts";
+import type { Engine } from "../engine.ts";
 import { listOf, success } from "../schemas/common.ts";
 import { apiKey, keyChanges, newKey } from "../schemas/keys.ts";
 import { created, operation, type Operation } from "./operation.ts";
@@ -9,7 +10,7 @@ const base = { tag: "Keys", access: "management" } as const;
 const byId = z.strictObject({ id: z.string().max(64) });
 const withSecret = z.strictObject({ secret: z.string(), key: apiKey });
 
-export function keyOperations({ keys }: Admin): Operation[] {
+export function keyOperations({ keys }: Admin, { owners }: Engine): Operation[] {
   return [
     operation({
       ...base,
@@ -49,11 +50,16 @@ export function keyOperations({ keys }: Admin): Operation[] {
       method: "delete",
       path: "/api/keys/{id}",
       summary: "Revoke a key at once",
-      description: "Its rows stay for management.",
+      description:
+        "Its rows stay for management, unless `memories`: then all of its owner is deleted for good, and of the people behind it.",
       params: byId,
+      query: z.strictObject({ memories: z.boolean().default(false) }),
       answer: success,
-      handle: ({ params }) => {
-        keys.revoke(params.id);
+      handle: async ({ params, query }) => {
+        // Of a key that was revoked before, the rows can still be deleted.
+        const revoked = keys.find(params.id)?.revokedAt != null;
+        if (!revoked || !query.memories) keys.revoke(params.id);
+        if (query.memories) await owners.erase({ owner: params.id });
         return { success: true as const };
       },
     }),

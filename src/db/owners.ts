@@ -21,3 +21,12 @@ export function ensureOwner(db: Database, name: string): number {
 export function ownerName(db: Database, id: number): string | null {
   return db.query<{ name: string }, [number]>("SELECT name FROM owners WHERE id = ?").get(id)?.name ?? null;
 }
+
+/** A key's own owner and the people behind it. */
+export function ownersOfKey(db: Database, keyId: string): { id: number; name: string }[] {
+  return db
+    .query<{ id: number; name: string }, [string, string, string]>(
+      "SELECT id, name FROM owners WHERE name = ? OR (name >= ? AND name < ?) ORDER BY id",
+    )
+    .all(keyId, `${keyId}:`, `${keyId};`);
+}

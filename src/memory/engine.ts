@@ -31,6 +31,7 @@ import { createMemories } from "./lifecycle.ts";
 import { createExchanges } from "./exchange.ts";
 import { createLearning } from "./learn.ts";
 import type { ExtractPayload } from "./learn.ts";
+import { createOwnerEraser } from "./erase-owner.ts";
 import { createOwners } from "./owners.ts";
 import { namedDate } from "../search/dates.ts";
 import { createReceipts, createUsage } from "./receipts.ts";
@@ -247,7 +248,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       receipts: createReceipts(db),
       usage: createUsage(db),
       data: { ...createExport(db), ...createImport({ db, store, hooks: records, redact, now }) },
-      owners: createOwners({ db, store }),
+      owners: { ...createOwners({ db, store }), ...createOwnerEraser({ db, memories, conversations }) },
       related: createRelated({ db }),
       models: createModelCalls(embedding),
       jobs: jobs.calls,

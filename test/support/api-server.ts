@@ -21,12 +21,21 @@ export type Answer = { status: number; headers: Headers; text: string; json: Any
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Any = any;
 
+type ApiOptions = {
+  /** Compare every answer with its schema: a wrong one is a 500. */
+  checkAnswers?: boolean;
+  env?: Record<string, string>;
+  /** Run background work. */
+  jobs?: boolean;
+};
+
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-export async function startApi({ checkAnswers = true } = {}) {
+export async function startApi({ checkAnswers = true, env = {}, jobs = false }: ApiOptions = {}) {
   const dir = mkdtempSync(join(tmpdir(), "recollect-api-"));
-  const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir } }, {});
+  const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir, ...env } }, {});
   const engine = openEngine({ config, log: silent, leaseName: "test" });
+  if (jobs) engine.start();
   const db = openDatabase(join(dir, "recollect.db"));
   registerFtsText(db);
   const admin = createAdmin({ db, seal: openSeal(dir) });
