@@ -85,6 +85,16 @@ export function memoryBySeq(db: Database, owner: number, seq: number): MemoryRow
     .get(seq, owner);
 }
 
+/** These memories of this owner, by seq. */
+export function memoriesBySeqs(db: Database, owner: number, seqs: readonly number[]): Map<number, MemoryRow> {
+  const rows = db
+    .query<MemoryRow, [string, number]>(
+      `SELECT ${memoryColumns} ${from} WHERE m.seq IN (SELECT value FROM json_each(?)) AND m.owner_id = ?`,
+    )
+    .all(JSON.stringify(seqs), owner);
+  return new Map(rows.map((row) => [row.seq, row]));
+}
+
 /** The active memory that holds a key. */
 export function activeByKey(db: Database, owner: number, key: string): MemoryRow | null {
   return db

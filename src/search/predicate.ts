@@ -66,5 +66,9 @@ export function live(kind: Kind, idSql: string, predicate: Predicate): Live {
       }
       break;
   }
+  if (predicate.before !== undefined && kind !== "memory") {
+    where += " AND r.created_at <= ?";
+    values.push(predicate.before);
+  }
   return { join, where, values };
 }

@@ -16,7 +16,14 @@ import type { QueryTerm } from "./tokens.ts";
 import type { Candidate, Kind, Predicate, Tier } from "./types.ts";
 import type { Part } from "./vector-tables.ts";
 import { visibleOf, type VectorHits, type VectorIndex } from "./vectors.ts";
-import { episodeWeights, modelClass, plainWeights, saturationFor, type Weights } from "./weights.ts";
+import {
+  episodeWeights,
+  modelClass,
+  plainWeights,
+  saturationFor,
+  type ModelClass,
+  type Weights,
+} from "./weights.ts";
 
 /** Candidates that the lexical channel brings at most. */
 const LEXICAL = 100;
@@ -49,6 +56,8 @@ export interface RankOptions {
   readonly fusion: Fusion;
   /** Channels asked for: `semantic` takes the vector alone when there is one. */
   readonly strategy: "hybrid" | "semantic" | "lexical";
+  /** Hits of another vector store in place of the own index's, best first. */
+  readonly hits?: readonly { id: number; cosine: number }[];
 }
 
 export interface Ranked {
@@ -58,6 +67,7 @@ export interface Ranked {
   readonly notes: string[];
   readonly lexical: boolean;
   readonly vector: boolean;
+  readonly model: ModelClass;
 }
 
 /** What the relevance floor looks at, of one kind. */
@@ -89,6 +99,7 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
     if (found.vec === null)
       notes.push("The vectors of this owner are still being read, so words alone were searched.");
   }
+  if (options.hits !== undefined && found.vec !== null) found.vec = { ...found.vec, hits: options.hits };
   const useVector = found.vec !== null && found.vec.hits.length > 0;
   const query = weigh(db, kind, owner, question.terms, fts5);
   const wordsWanted = strategy !== "semantic" || !useVector;
@@ -125,7 +136,9 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
         ? "hybrid-rrf"
         : "hybrid-scored"
       : useVector
-        ? "vector"
+        ? options.hits === undefined
+          ? "vector"
+          : "qdrant"
         : "fts5";
   const candidates = fuse(kind, rows, {
     fusion: options.fusion,
@@ -134,7 +147,7 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
     best: scorer.best(),
     tier,
   });
-  return { candidates, signals: scorer.signals(), notes, lexical, vector: useVector };
+  return { candidates, signals: scorer.signals(), notes, lexical, vector: useVector, model };
 }
 
 interface Found {

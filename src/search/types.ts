@@ -44,6 +44,8 @@ export interface Predicate {
   readonly retentionDays: number;
   /** Milliseconds UTC. */
   readonly now: number;
+  /** Exchanges, entities and summaries made by then (milliseconds). Memories of the past are read from their history. */
+  readonly before?: number;
   /** Memories of this type alone. */
   readonly type?: string;
 }

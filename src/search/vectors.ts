@@ -51,6 +51,8 @@ export interface VectorIndex {
   search(part: Part, kind: Kind, predicate: Predicate, query: Float32Array, k: number): VectorHits | null;
   /** Cosines of given rows; rows without a vector are left out. */
   cosines(part: Part, owner: number, ids: readonly number[], query: Float32Array): Map<number, number>;
+  /** Whether {@link search} would answer now. */
+  ready(part: Part, owner: number): boolean;
   /** Reads an owner's vectors into memory, giving way to other calls between slices. */
   warm(part: Part, owner: number): Promise<void>;
 }
@@ -310,7 +312,14 @@ export function createVectorIndex(db: Database): VectorIndex {
     return found;
   }
 
-  return { space, search, cosines, warm };
+  function ready(part: Part, owner: number): boolean {
+    const now = space();
+    return (
+      now === null || ownerVectors(db, now, part, owner).n <= COLD_SCAN || current(now, part, owner) !== null
+    );
+  }
+
+  return { space, search, cosines, ready, warm };
 }
 
 interface Entry {

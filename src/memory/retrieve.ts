@@ -1,0 +1,607 @@
+/**
+ * The one read path: the proxy, REST, MCP, the context package and the Studio all find through here. Reads as the list in
+ * which retrieval is specified: predicate, standing memories, channels, fusion, floor, rerank, near-duplicates, budget.
+ */
+import type { Database } from "bun:sqlite";
+import { countAccess } from "../db/memories.ts";
+import { ownerId, SHARED_OWNER } from "../db/owners.ts";
+import { duplicateKey } from "../extract/duplicates.ts";
+import { namedDate } from "../search/dates.ts";
+import { passesCut, passesGate } from "../search/floor.ts";
+import { mergeKinds } from "../search/fuse.ts";
+import { rankPast, type PastTexts } from "../search/past.ts";
+import { rankKind, type Question, type RankDeps, type Ranked } from "../search/rank.ts";
+import { newest, standing } from "../search/recent.ts";
+import { queryTerms } from "../search/tokens.ts";
+import type { Candidate, Predicate } from "../search/types.ts";
+import type { VectorIndex } from "../search/vectors.ts";
+import { BLOCK_OVERHEAD, renderBlock, renderLine } from "./block.ts";
+import { cutToTokens, estimateTokens } from "./budget.ts";
+import type { Embedding } from "./embedding.ts";
+import { loadRows, type Loaded } from "./lines.ts";
+import { queryVector, within, type Left } from "./query-vector.ts";
+import { RERANK_MS, type createReranker } from "./rerank.ts";
+import type { MemorySettings } from "./settings.ts";
+import type { Dropped, Kind, Resolution, RetrieveInput, RetrieveResult, Retrieved } from "./types.ts";
+
+/** Candidates a kind brings into one list when the caller names no limit. */
+const LIMIT = 30;
+const RECENT = 100;
+/** Standing memories looked at; a quarter of the budget holds fewer. */
+const STANDING = 50;
+const PATIENCE_MS = 10_000;
+const DEADLINE_MS = 150;
+const REMOTE_MS = 400;
+/** Dropped candidates that are named. */
+const DROPPED = 100;
+/** Estimated tokens of the beginning of a line, without its content. */
+const LINE_HEAD = 16;
+
+/** Hits of the Qdrant tier by row number, or why it has none. */
+export type ForeignVectors = (input: {
+  kind: Kind;
+  owner: string;
+  session: string | null;
+  retentionDays: number;
+  now: number;
+  text: string;
+  vector: Float32Array;
+  signature: string;
+  limit: number;
+}) => Promise<{ hits: { id: number; cosine: number }[] } | { reason: string }>;
+
+export type RetrievalDeps = {
+  db: Database;
+  now: () => number;
+  settings: () => MemorySettings;
+  fts5: boolean;
+  vectors: VectorIndex;
+  /** `sqlite-vec` or `scan`, for the resolution. */
+  vectorStore: string;
+  topK: number;
+  rrfK: number;
+  embedding: Pick<Embedding, "get" | "local" | "failed" | "resolve">;
+  /** Asks for vectors of rows that lack one, in the background. */
+  fill: (owner: number) => void;
+  reranker: ReturnType<typeof createReranker> | null;
+  qdrant: ForeignVectors | null;
+};
+
+export type SearchInput = {
+  owner: string;
+  query: string;
+  kind: Kind;
+  limit: number;
+  mode: "keyword" | "semantic" | "hybrid";
+  sessionId?: string | null;
+};
+
+export type SearchResult = { results: Retrieved[]; total: number; resolution: Resolution };
+
+export function createRetrieval(deps: RetrievalDeps) {
+  const { db, now, vectors } = deps;
+  const rankDeps: RankDeps = { db, fts5: deps.fts5, vectors, topK: deps.topK, rrfK: deps.rrfK };
+  const counted = new Map<number, number>();
+  let flushing: ReturnType<typeof setTimeout> | null = null;
+
+  /** Access counters are written after the answer, a second's worth at a time. */
+  function count(rows: readonly Loaded[]): void {
+    for (const row of rows) if (row.kind === "memory") counted.set(row.seq, (counted.get(row.seq) ?? 0) + 1);
+    if (counted.size > 0) flushing ??= setTimeout(flush, 1000);
+  }
+
+  function flush(): void {
+    if (flushing !== null) clearTimeout(flushing);
+    flushing = null;
+    if (counted.size === 0) return;
+    const seqs = [...counted].flatMap(([seq, times]) => Array.from({ length: times }, () => seq));
+    counted.clear();
+    db.transaction(() => countAccess(db, seqs, now())).immediate();
+  }
+
+  async function retrieve(input: RetrieveInput): Promise<RetrieveResult> {
+    const started = performance.now();
+    const settings = deps.settings();
+    const budget = input.maxTokens ?? settings.maxTokens;
+    const strategy = named(input.strategy ?? settings.strategy);
+    const notes: string[] = [];
+    const dropped: Dropped[] = [];
+    const at = input.asOf === undefined ? now() : Date.parse(input.asOf);
+    if (budget <= 0) return nothing(deps, strategy, budget, "The token budget is 0.");
+
+    const owners = ownersOf(db, input, settings);
+    const kinds = input.kinds ?? (settings.injectEpisodes ? ["memory", "episode"] : ["memory"]);
+    const predicateOf = (owner: number): Predicate => ({
+      owner,
+      session: (input.scope ?? settings.scope) === "session" ? (input.sessionId ?? "") : null,
+      retentionDays: settings.retentionDays,
+      now: at,
+      ...(input.type === undefined ? {} : { type: input.type }),
+      ...(input.asOf === undefined ? {} : { before: at }),
+    });
+    const limit = input.limit ?? LIMIT;
+    const text = (input.query ?? "").trim();
+    const wordless = text === "" || queryTerms(0, text).length === 0;
+    const left = deadlineOf(deps, input, settings, started);
+    // A line takes at most a fifth of the budget, so that one long exchange does not stand for all.
+    const maxLine = Math.max(40, Math.floor(budget / 5));
+
+    let rows: Loaded[] = [];
+    let past: PastTexts = new Map();
+    let rerankApplied = false;
+    let used: "recent" | "words" | "vectors" | "both" | "none" = "none";
+    if (strategy === "recent" || (wordless && input.mode === "interactive")) {
+      used = "recent";
+      rows = owners.flatMap((owner) =>
+        loadRows(db, owner, recentOf(db, kinds, predicateOf(owner.id), Math.min(limit, RECENT)), {
+          terms: [],
+          maxLine,
+        }),
+      );
+      if (owners.length > 1) rows = rows.sort(byTime);
+    } else if (!wordless) {
+      const found: { owner: Owner; candidates: Candidate[]; ranked: Ranked[] }[] = [];
+      const vector = await vectorFor(text, strategy, left, notes, owners, input);
+      for (const owner of owners) {
+        const predicate = predicateOf(owner.id);
+        const question: Question = { terms: queryTerms(owner.id, text), vector, date: namedDate(text) };
+        const ranked: Ranked[] = [];
+        for (const kind of kinds) {
+          if (kind === "memory" && input.asOf !== undefined) {
+            const then = rankPast(db, question, predicate, at);
+            past = then.texts;
+            ranked.push(then);
+            continue;
+          }
+          const hits = await foreignHits(
+            kind,
+            owner.name,
+            predicate,
+            text,
+            vector,
+            settings,
+            Math.max(limit, deps.topK),
+            notes,
+          );
+          await vectorsReady(kind, owner.id, vector, left);
+          ranked.push(
+            rankKind(rankDeps, question, {
+              kind,
+              predicate,
+              limit,
+              fusion: settings.fusion,
+              strategy: strategy === "semantic" ? "semantic" : "hybrid",
+              ...(hits === null ? {} : { hits }),
+            }),
+          );
+        }
+        notes.push(...ranked.flatMap((one) => one.notes));
+        found.push({ owner, candidates: behindFloor(ranked, dropped), ranked });
+      }
+      const all = found.flatMap(({ ranked }) => ranked);
+      used = usedOf(all);
+      rows = found
+        .flatMap(({ owner, candidates }) =>
+          loadRows(db, owner, candidates.slice(0, limit * 2), {
+            terms: queryTerms(owner.id, text),
+            maxLine,
+            past,
+          }),
+        )
+        .sort((a, b) => (owners.length > 1 ? (b.score ?? 0) - (a.score ?? 0) : 0));
+      const model = settings.rerankProviderModel;
+      if (settings.rerankEnabled && model !== null && deps.reranker !== null && left() > 20) {
+        const reranked = await deps.reranker.apply(model, text, rows, left());
+        ({ rows } = reranked);
+        rerankApplied = reranked.applied;
+        if (reranked.reason !== null) notes.push(reranked.reason);
+      }
+    }
+
+    const always = kinds.includes("memory")
+      ? owners.flatMap((owner) =>
+          loadRows(db, owner, standing(db, predicateOf(owner.id), STANDING), { terms: [], maxLine }),
+        )
+      : [];
+    const chosen = choose({
+      always: input.asOf === undefined ? always : [],
+      rows,
+      budget,
+      limit,
+      exclude: new Set(input.exclude),
+      halfForEpisodes: input.kinds === undefined,
+      dropped,
+      now: at,
+    });
+    if (input.count !== false && input.asOf === undefined) count(chosen);
+    const block = renderBlock(chosen.map((row) => row.text));
+    return {
+      results: chosen.map(shown),
+      dropped: dropped.slice(0, DROPPED),
+      resolution: resolutionOf(deps, strategy, used, notes, rerankApplied),
+      totalTokensUsed: block === "" ? 0 : estimateTokens(block),
+      budgetMaxTokens: budget,
+      text: block,
+    };
+  }
+
+  /** Ranked rows of one kind for the search routes: no floor, no budget, nothing collapsed. */
+  async function search(input: SearchInput): Promise<SearchResult> {
+    const notes: string[] = [];
+    const settings = deps.settings();
+    const owner = ownerId(db, input.owner);
+    const text = input.query.trim();
+    const strategy = input.mode === "semantic" ? "semantic" : "hybrid";
+    if (owner === null || text === "")
+      return { results: [], total: 0, resolution: resolutionOf(deps, strategy, "none", notes, false) };
+    const started = performance.now();
+    const left: Left = () => Math.max(0, PATIENCE_MS - (performance.now() - started));
+    const predicate: Predicate = {
+      owner,
+      session: input.sessionId ?? null,
+      retentionDays: settings.retentionDays,
+      now: now(),
+    };
+    const owners = [{ id: owner, name: input.owner }];
+    const vector =
+      input.mode === "keyword"
+        ? null
+        : await vectorFor(text, strategy, left, notes, owners, { mode: "interactive" });
+    await vectorsReady(input.kind, owner, vector, left);
+    const question: Question = { terms: queryTerms(owner, text), vector, date: namedDate(text) };
+    const ranked = rankKind(rankDeps, question, {
+      kind: input.kind,
+      predicate,
+      limit: input.limit,
+      fusion: settings.fusion,
+      strategy: input.mode === "keyword" ? "lexical" : strategy,
+    });
+    notes.push(...ranked.notes);
+    const rows = loadRows(db, owners[0]!, ranked.candidates.slice(0, input.limit), {
+      terms: question.terms,
+      maxLine: 400,
+    });
+    return {
+      results: rows.map(shown),
+      total: ranked.candidates.length,
+      resolution: resolutionOf(
+        deps,
+        input.mode === "keyword" ? "keyword" : strategy,
+        usedOf([ranked]),
+        notes,
+        false,
+      ),
+    };
+  }
+
+  async function vectorFor(
+    text: string,
+    strategy: string,
+    left: Left,
+    notes: string[],
+    owners: readonly Owner[],
+    input: Pick<RetrieveInput, "mode">,
+  ): Promise<Float32Array | null> {
+    void strategy;
+    const space = vectors.space();
+    const { vector, embedder, reason } = await queryVector(deps.embedding, space, text, left);
+    if (embedder !== null) for (const owner of owners) deps.fill(owner.id);
+    // With no model at all, words alone are the plain way and no fallback of anything.
+    if (
+      reason !== null &&
+      (embedder !== null || deps.embedding.resolve().source !== null || input.mode === "interactive")
+    )
+      notes.push(reason);
+    return vector;
+  }
+
+  async function vectorsReady(
+    kind: Kind,
+    owner: number,
+    vector: Float32Array | null,
+    left: Left,
+  ): Promise<void> {
+    if (vector === null) return;
+    // The first question of a large owner waits while its vectors are read, as long as the deadline allows.
+    if (!vectors.ready(kind, owner)) await within(vectors.warm(kind, owner), left());
+  }
+
+  async function foreignHits(
+    kind: Kind,
+    owner: string,
+    predicate: Predicate,
+    text: string,
+    vector: Float32Array | null,
+    settings: MemorySettings,
+    limit: number,
+    notes: string[],
+  ): Promise<{ id: number; cosine: number }[] | null> {
+    const signature = vectors.space()?.signature;
+    if (
+      deps.qdrant === null ||
+      settings.vectorStore !== "qdrant" ||
+      vector === null ||
+      signature === undefined
+    )
+      return null;
+    const { session, retentionDays, now: at } = predicate;
+    const answer = await deps.qdrant({
+      kind,
+      owner,
+      session,
+      retentionDays,
+      now: at,
+      text,
+      vector,
+      signature,
+      limit,
+    });
+    if ("hits" in answer) return answer.hits;
+    notes.push(`${answer.reason} The embedded vectors were searched instead.`);
+    return null;
+  }
+
+  return {
+    calls: { retrieve, search },
+    /** Writes the access counters that wait. */
+    flush,
+  };
+}
+
+type Owner = { id: number; name: string };
+
+function named(strategy: string): "recent" | "semantic" | "hybrid" {
+  return strategy === "exact" || strategy === "recent"
+    ? "recent"
+    : strategy === "semantic"
+      ? "semantic"
+      : "hybrid";
+}
+
+/** The caller's owner and, when the scope is `global` and the key may, the shared pool. */
+function ownersOf(db: Database, input: RetrieveInput, settings: MemorySettings): Owner[] {
+  const shared = (input.scope ?? settings.scope) === "global" && input.sharedPool === true;
+  const names = shared && input.owner !== SHARED_OWNER ? [input.owner, SHARED_OWNER] : [input.owner];
+  return names.flatMap((name) => {
+    const id = ownerId(db, name);
+    return id === null ? [] : [{ id, name }];
+  });
+}
+
+function deadlineOf(
+  deps: RetrievalDeps,
+  input: RetrieveInput,
+  settings: MemorySettings,
+  started: number,
+): Left {
+  let ms = input.deadlineMs ?? PATIENCE_MS;
+  if (input.deadlineMs === undefined && input.mode === "proxy") {
+    const remote = deps.embedding.resolve().source === "remote" ? REMOTE_MS : 0;
+    ms = settings.retrievalTimeoutMs ?? DEADLINE_MS + remote + (settings.rerankEnabled ? RERANK_MS : 0);
+  }
+  return () => Math.max(0, ms - (performance.now() - started));
+}
+
+/** Candidates of all kinds behind the floor, merged into one order. */
+function behindFloor(ranked: readonly Ranked[], dropped: Dropped[]): Candidate[] {
+  const kept = ranked.map(({ candidates, signals, model }) => {
+    if (!passesGate(signals, model)) {
+      for (const one of candidates.slice(0, 10))
+        drop(dropped, one, "nothing here is relevant to the question");
+      return [];
+    }
+    const best = candidates[0]?.score ?? null;
+    return candidates.filter((one) => {
+      const stays = passesCut(one.score, best, model);
+      if (!stays) drop(dropped, one, "below the relevance floor");
+      return stays;
+    });
+  });
+  return mergeKinds(kept);
+}
+
+function recentOf(db: Database, kinds: readonly Kind[], predicate: Predicate, limit: number): Candidate[] {
+  return kinds
+    .flatMap((kind) => newest(db, kind, predicate, limit))
+    .sort((a, b) => b.createdAt - a.createdAt || Number(b.kind === "memory") - Number(a.kind === "memory"))
+    .slice(0, limit);
+}
+
+/** Standing memories, then the ranked rows that fit: near-duplicates to the newest, no exchange beside its own memory. */
+function choose(input: {
+  always: readonly Loaded[];
+  rows: readonly Loaded[];
+  budget: number;
+  limit: number;
+  exclude: ReadonlySet<string>;
+  halfForEpisodes: boolean;
+  dropped: Dropped[];
+  now: number;
+}): Loaded[] {
+  const { budget, dropped, exclude } = input;
+  const chosen: Loaded[] = [];
+  const ids = new Set<string>();
+  let used = BLOCK_OVERHEAD;
+  const cost = (row: Loaded) => estimateTokens(`${row.text}\n`);
+  const nameOf = (row: Loaded) => (row.kind === "memory" ? row.id : `${row.kind}:${row.id}`);
+  const take = (row: Loaded) => {
+    chosen.push(row);
+    ids.add(nameOf(row));
+    used += cost(row);
+  };
+
+  let standingCost = 0;
+  for (const row of collapse(input.always, [])) {
+    if (exclude.has(nameOf(row))) continue;
+    if (standingCost + cost(row) > budget / 4 || used + cost(row) > budget) {
+      dropLoaded(dropped, row, "standing memories have a quarter of the budget");
+      continue;
+    }
+    standingCost += cost(row);
+    take(row);
+  }
+
+  const told = new Set(chosen.map(sayingOf));
+  let ranked = 0;
+  let episodes = 0;
+  let first: Loaded | null = null;
+  for (const row of collapse(input.rows, dropped)) {
+    if (ids.has(nameOf(row))) continue;
+    if (exclude.has(nameOf(row))) {
+      dropLoaded(dropped, row, "already given in this conversation");
+      continue;
+    }
+    if (row.kind === "memory" && told.has(sayingOf(row))) {
+      dropLoaded(dropped, row, "says the same as a standing memory");
+      continue;
+    }
+    if (ranked >= input.limit) {
+      dropLoaded(dropped, row, "over the limit");
+      continue;
+    }
+    if (
+      row.kind === "episode" &&
+      chosen.some((c) => c.kind === "memory" && String(c.item.episodeId) === row.id)
+    ) {
+      dropLoaded(dropped, row, "its memory is chosen already");
+      continue;
+    }
+    if (row.kind === "episode" && input.halfForEpisodes && episodes + cost(row) > budget / 2) {
+      dropLoaded(dropped, row, "exchanges have half of the budget");
+      continue;
+    }
+    if (used + cost(row) > budget) {
+      first ??= row;
+      dropLoaded(dropped, row, "does not fit into the budget");
+      continue;
+    }
+    if (row.kind === "episode") episodes += cost(row);
+    ranked++;
+    take(row);
+  }
+  if (ranked === 0 && first !== null) {
+    const cut = shortened(first, budget - used);
+    if (cut !== null) {
+      const at = dropped.findIndex((one) => one.kind === cut.kind && one.id === cut.id);
+      if (at >= 0) dropped.splice(at, 1);
+      chosen.push(cut);
+    }
+  }
+  return chosen;
+}
+
+/** The row with its line cut at a sentence to the tokens that are left; null when not even a beginning fits. */
+function shortened(row: Loaded, tokens: number): Loaded | null {
+  const room = tokens - LINE_HEAD;
+  if (room < 8) return null;
+  let text: string;
+  if (row.kind === "memory")
+    text = renderLine({
+      kind: "memory",
+      content: cutToTokens(row.item.content, room),
+      origin: row.item.origin,
+      at: Date.parse(row.item.createdAt),
+    });
+  else text = cutToTokens(row.text, tokens - 1);
+  return estimateTokens(`${text}\n`) <= tokens ? { ...row, text, tokens: estimateTokens(text) } : null;
+}
+
+/** Rows that say the same become the newest of them, at the place of the best. */
+function collapse(rows: readonly Loaded[], dropped: Dropped[]): Loaded[] {
+  const newest = new Map<string, Loaded>();
+  for (const row of rows) {
+    const saying = sayingOf(row);
+    const known = newest.get(saying);
+    if (known === undefined || timeOf(row) > timeOf(known)) newest.set(saying, row);
+  }
+  const done = new Set<string>();
+  return rows.flatMap((row) => {
+    const saying = sayingOf(row);
+    const kept = newest.get(saying)!;
+    if (kept !== row) dropLoaded(dropped, row, `says the same as ${kept.id}`);
+    if (done.has(saying)) return [];
+    done.add(saying);
+    return [kept === row ? row : { ...kept, score: row.score }];
+  });
+}
+
+const sayings = new WeakMap<object, string>();
+
+function sayingOf(row: Loaded): string {
+  let saying = sayings.get(row.item);
+  if (saying === undefined) {
+    const owner = row.ownerId;
+    if (row.kind === "memory")
+      saying = `${owner} memory ${duplicateKey(row.item.content) || row.item.content.trim()}`;
+    else if (row.kind === "episode")
+      saying = `${owner} episode ${row.item.userMessage}\0${row.item.aiResponse}`;
+    else saying = `${owner} ${row.kind} ${row.id}`;
+    sayings.set(row.item, saying);
+  }
+  return saying;
+}
+
+function timeOf(row: Loaded): number {
+  return Date.parse(row.kind === "memory" ? row.item.confirmedAt : row.item.createdAt);
+}
+
+function byTime(a: Loaded, b: Loaded): number {
+  return Date.parse(b.item.createdAt) - Date.parse(a.item.createdAt);
+}
+
+function drop(dropped: Dropped[], one: Candidate, reason: string): void {
+  if (dropped.length >= DROPPED) return;
+  const { kind, score, tier, ftsRank, ftsScore, vecRank, vecScore } = one;
+  dropped.push({ kind, id: String(one.id), reason, score, tier, ftsRank, ftsScore, vecRank, vecScore });
+}
+
+function dropLoaded(dropped: Dropped[], row: Loaded, reason: string): void {
+  const { kind, id, score, tier, ftsRank, ftsScore, vecRank, vecScore, tokens } = row;
+  dropped.push({ kind, id, reason, score, tier, ftsRank, ftsScore, vecRank, vecScore, tokens });
+}
+
+/** Without what only this module needs. */
+function shown(row: Loaded): Retrieved {
+  const { seq: _seq, ownerId: _ownerId, ...rest } = row;
+  return rest as Retrieved;
+}
+
+function usedOf(ranked: readonly Ranked[]): "words" | "vectors" | "both" | "none" {
+  const words = ranked.some((one) => one.lexical);
+  const found = ranked.some((one) => one.vector);
+  return words && found ? "both" : words ? "words" : found ? "vectors" : "none";
+}
+
+function resolutionOf(
+  deps: RetrievalDeps,
+  strategy: string,
+  used: "recent" | "words" | "vectors" | "both" | "none",
+  notes: readonly string[],
+  rerankApplied: boolean,
+): Resolution {
+  const { source, model } = deps.embedding.resolve();
+  const how = { recent: "recent", words: "keyword", vectors: "semantic", both: "hybrid", none: strategy }[
+    used
+  ];
+  const reasons = [...new Set(notes)].filter((note) => note !== "");
+  return {
+    embeddingSource: source,
+    embeddingModel: model,
+    vectorStore:
+      deps.settings().vectorStore === "qdrant" && deps.qdrant !== null ? "qdrant" : deps.vectorStore,
+    strategyUsed: how,
+    rerankApplied,
+    fallbackReason: reasons.length === 0 ? null : reasons.join(" "),
+  };
+}
+
+function nothing(deps: RetrievalDeps, strategy: string, budget: number, reason: string): RetrieveResult {
+  return {
+    results: [],
+    dropped: [],
+    resolution: resolutionOf(deps, strategy, "none", [reason], false),
+    totalTokensUsed: 0,
+    budgetMaxTokens: Math.max(0, budget),
+    text: "",
+  };
+}
