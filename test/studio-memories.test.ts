@@ -270,7 +270,7 @@ describe("hostile contents", () => {
   ];
 
   test("every one is shown as text, everywhere it is shown", async () => {
-    expect(foreign("<p><img src=x onerror=alert(1)></p>")).toEqual(["img", "img onerror", "img x"]);
+    expect(foreign("<p><img src=x onerror=alert(1)></p>")).toEqual(["img", "img x", "img onerror"]);
     for (const [i, content] of hostile.entries()) {
       const id = await remember(box, content, { key: `hostile:${i}:<b>"'` });
       for (const path of [
