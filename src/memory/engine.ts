@@ -33,11 +33,13 @@ import { createLearning } from "./learn.ts";
 import type { ExtractPayload } from "./learn.ts";
 import { createOwnerEraser } from "./erase-owner.ts";
 import { createOwners } from "./owners.ts";
-import { namedDate } from "../search/dates.ts";
 import { createReceipts, createUsage } from "./receipts.ts";
 import { countLexical, ensureLexical } from "../search/lexical-tables.ts";
-import { rankKind } from "../search/rank.ts";
-import { queryTerms } from "../search/tokens.ts";
+import { countVectors, ensureVectors } from "../search/vector-tables.ts";
+import { createVectorIndex } from "../search/vectors.ts";
+import { createIndexer } from "./indexer.ts";
+import { createRetrieval } from "./retrieve.ts";
+import { sqliteVecPath } from "../native.ts";
 import { openSeal } from "../seal.ts";
 import { createRelated } from "./related.ts";
 import { createStore } from "./store.ts";
@@ -76,6 +78,7 @@ function joinEngine(db: Database, options: EngineOptions) {
   const { log } = options;
   registerFold(db);
   const lexical = ensureLexical(db);
+  const vec0 = ensureVectors(db, sqliteVecPath(options.config.dataDir));
   const seal = openSeal(options.config.dataDir);
   const settings = settingsReader(db, seal);
   const metrics = createMetrics();
@@ -87,6 +90,14 @@ function joinEngine(db: Database, options: EngineOptions) {
     settings: () => settings.read(),
     provider: () => null,
     track: () => jobs.track(),
+  });
+  const indexer = createIndexer({
+    db,
+    jobs,
+    embedding,
+    quantization: options.config.MEMORY_VEC_QUANTIZATION,
+    vec0: vec0.vec0,
+    now,
   });
   const qdrant = createQdrant({
     db,
@@ -106,7 +117,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     return enabled ? healthy : null;
   };
   const records: RecordHooks = {
-    changed() {},
+    changed: () => indexer.wake(),
     removed() {},
   };
   const store = createStore({
@@ -125,6 +136,7 @@ function joinEngine(db: Database, options: EngineOptions) {
   });
   function touched(id: string): void {
     forgetRows();
+    indexer.wake();
     qdrant.mirror.touch("memory", id);
   }
   const redact: Redact = { text: redactSecrets, json: redactDeep };
@@ -133,8 +145,22 @@ function joinEngine(db: Database, options: EngineOptions) {
     store,
     now,
     redact,
-    probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: 0 }),
+    probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: countVectors(db, "memory", seq) }),
     qdrantProof: (id) => qdrant.operations.proof(id),
+  });
+  const retrieval = createRetrieval({
+    db,
+    now,
+    settings: () => settings.read(),
+    fts5: lexical.fts5,
+    vectors: createVectorIndex(db),
+    vectorStore: vec0.vec0 ? "sqlite-vec" : "scan",
+    topK: options.config.MEMORY_VEC_TOP_K,
+    rrfK: options.config.MEMORY_RRF_K,
+    embedding,
+    fill: () => indexer.fill(),
+    reranker: null,
+    qdrant: null,
   });
   const { nightly, ...summarizer } = createSummarizer({ db, store, now });
   const conversations = createConversations({
@@ -142,30 +168,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     redact,
     hooks: records,
-    async rank({ owner, kind, query, limit, session }) {
-      const ranked = rankKind(
-        { db, fts5: lexical.fts5, vectors: null, topK: options.config.MEMORY_VEC_TOP_K, rrfK: 60 },
-        { terms: queryTerms(owner, query), vector: null, date: namedDate(query) },
-        {
-          kind,
-          predicate: { owner, session, retentionDays: settings.read().retentionDays, now: now() },
-          limit,
-          fusion: settings.read().fusion,
-          strategy: "lexical",
-        },
-      );
-      return {
-        candidates: ranked.candidates,
-        resolution: {
-          embeddingSource: null,
-          embeddingModel: null,
-          vectorStore: "none",
-          strategyUsed: "keyword",
-          rerankApplied: false,
-          fallbackReason: null,
-        },
-      };
-    },
+    rank: (input) => retrieval.rank(input),
     teach(_, { owner, episodeId }) {
       if (!settings.read().enabled) return;
       const episode = getEpisode(db, owner, episodeId);
@@ -251,18 +254,23 @@ function joinEngine(db: Database, options: EngineOptions) {
       owners: { ...createOwners({ db, store }), ...createOwnerEraser({ db, memories, conversations }) },
       related: createRelated({ db }),
       models: createModelCalls(embedding),
+      retrieval: retrieval.calls,
+      index: indexer.calls,
       jobs: jobs.calls,
       metrics: createEngineMetrics({ db, metrics, now, qdrantUp }),
       qdrant: qdrant.calls,
     },
     start() {
       jobs.start();
+      indexer.start();
       qdrant.start();
       housekeeping.start();
     },
     async stop() {
       await housekeeping.stop();
+      indexer.stop();
       await jobs.stop();
+      retrieval.flush();
       await qdrant.stop();
       await embedding.close();
     },

@@ -67,16 +67,15 @@ export type RetrievalDeps = {
   qdrant: ForeignVectors | null;
 };
 
-export type SearchInput = {
-  owner: string;
-  query: string;
+/** Ranked rows of one kind for the search routes. `owner` is its number, `session` an external id. */
+export type RankInput = {
+  owner: number;
   kind: Kind;
+  query: string;
   limit: number;
   mode: "keyword" | "semantic" | "hybrid";
-  sessionId?: string | null;
+  session: string | null;
 };
-
-export type SearchResult = { results: Retrieved[]; total: number; resolution: Resolution };
 
 export function createRetrieval(deps: RetrievalDeps) {
   const { db, now, vectors } = deps;
@@ -141,7 +140,13 @@ export function createRetrieval(deps: RetrievalDeps) {
       if (owners.length > 1) rows = rows.sort(byTime);
     } else if (!wordless) {
       const found: { owner: Owner; candidates: Candidate[]; ranked: Ranked[] }[] = [];
-      const vector = await vectorFor(text, strategy, left, notes, owners, input);
+      const vector = await vectorFor(
+        text,
+        left,
+        notes,
+        owners.map((one) => one.id),
+        input.mode,
+      );
       for (const owner of owners) {
         const predicate = predicateOf(owner.id);
         const question: Question = { terms: queryTerms(owner.id, text), vector, date: namedDate(text) };
@@ -225,73 +230,44 @@ export function createRetrieval(deps: RetrievalDeps) {
     };
   }
 
-  /** Ranked rows of one kind for the search routes: no floor, no budget, nothing collapsed. */
-  async function search(input: SearchInput): Promise<SearchResult> {
+  /** The channels and fusion alone, for the search routes: no floor, no budget, nothing collapsed. */
+  async function rank(input: RankInput): Promise<{ candidates: Candidate[]; resolution: Resolution }> {
+    const { owner, kind, limit, mode, session } = input;
     const notes: string[] = [];
     const settings = deps.settings();
-    const owner = ownerId(db, input.owner);
     const text = input.query.trim();
-    const strategy = input.mode === "semantic" ? "semantic" : "hybrid";
-    if (owner === null || text === "")
-      return { results: [], total: 0, resolution: resolutionOf(deps, strategy, "none", notes, false) };
+    const strategy = mode === "semantic" ? "semantic" : mode === "keyword" ? "lexical" : "hybrid";
     const started = performance.now();
     const left: Left = () => Math.max(0, PATIENCE_MS - (performance.now() - started));
-    const predicate: Predicate = {
-      owner,
-      session: input.sessionId ?? null,
-      retentionDays: settings.retentionDays,
-      now: now(),
-    };
-    const owners = [{ id: owner, name: input.owner }];
-    const vector =
-      input.mode === "keyword"
-        ? null
-        : await vectorFor(text, strategy, left, notes, owners, { mode: "interactive" });
-    await vectorsReady(input.kind, owner, vector, left);
+    const vector = mode === "keyword" ? null : await vectorFor(text, left, notes, [owner], "interactive");
+    await vectorsReady(kind, owner, vector, left);
     const question: Question = { terms: queryTerms(owner, text), vector, date: namedDate(text) };
-    const ranked = rankKind(rankDeps, question, {
-      kind: input.kind,
-      predicate,
-      limit: input.limit,
-      fusion: settings.fusion,
-      strategy: input.mode === "keyword" ? "lexical" : strategy,
-    });
+    const { retentionDays, fusion } = settings;
+    const predicate: Predicate = { owner, session, retentionDays, now: now() };
+    const ranked = rankKind(rankDeps, question, { kind, predicate, limit, fusion, strategy });
     notes.push(...ranked.notes);
-    const rows = loadRows(db, owners[0]!, ranked.candidates.slice(0, input.limit), {
-      terms: question.terms,
-      maxLine: 400,
-    });
-    return {
-      results: rows.map(shown),
-      total: ranked.candidates.length,
-      resolution: resolutionOf(
-        deps,
-        input.mode === "keyword" ? "keyword" : strategy,
-        usedOf([ranked]),
-        notes,
-        false,
-      ),
-    };
+    const resolution = resolutionOf(
+      deps,
+      mode === "keyword" ? "keyword" : mode,
+      usedOf([ranked]),
+      notes,
+      false,
+    );
+    return { candidates: ranked.candidates, resolution };
   }
 
   async function vectorFor(
     text: string,
-    strategy: string,
     left: Left,
     notes: string[],
-    owners: readonly Owner[],
-    input: Pick<RetrieveInput, "mode">,
+    owners: readonly number[],
+    mode: RetrieveInput["mode"],
   ): Promise<Float32Array | null> {
-    void strategy;
-    const space = vectors.space();
-    const { vector, embedder, reason } = await queryVector(deps.embedding, space, text, left);
-    if (embedder !== null) for (const owner of owners) deps.fill(owner.id);
-    // With no model at all, words alone are the plain way and no fallback of anything.
-    if (
-      reason !== null &&
-      (embedder !== null || deps.embedding.resolve().source !== null || input.mode === "interactive")
-    )
-      notes.push(reason);
+    const { vector, embedder, reason } = await queryVector(deps.embedding, vectors.space(), text, left);
+    if (embedder !== null) for (const owner of owners) deps.fill(owner);
+    // With no model at all, words alone are the plain way of the proxy and no fallback from anything.
+    const chosen = embedder !== null || deps.embedding.resolve().source !== null;
+    if (reason !== null && (chosen || mode === "interactive")) notes.push(reason);
     return vector;
   }
 
@@ -342,7 +318,8 @@ export function createRetrieval(deps: RetrievalDeps) {
   }
 
   return {
-    calls: { retrieve, search },
+    calls: { retrieve },
+    rank,
     /** Writes the access counters that wait. */
     flush,
   };

@@ -1,0 +1,116 @@
+/** The job that gives rows their vectors: short turns, so that extraction never waits behind a long backfill. */
+import type { Database } from "bun:sqlite";
+import { EmbeddingError } from "../embed/types.ts";
+import { coverage, embedBatch, retryVectors, type BuildCursor } from "../search/indexing.ts";
+import { spaces, type Quantization } from "../search/vector-tables.ts";
+import type { Embedding } from "./embedding.ts";
+import { PartDown, type Jobs } from "./jobs.ts";
+
+const JOB = "embed";
+/** A job works about this long and then queues itself behind what else is due. */
+const TURN_MS = 100;
+/** Texts at a time: a table look-up is quick, a transformer is not. */
+const BATCH = { static: 64, transformers: 8, remote: 32 } as const;
+/** How often a change of the settings, made here or by another process, is looked for. */
+const WATCH_MS = 1000;
+
+export type IndexerDeps = {
+  db: Database;
+  jobs: Pick<Jobs, "handle" | "queue">;
+  embedding: Pick<Embedding, "get" | "failed" | "resolve">;
+  quantization: Quantization;
+  vec0: boolean;
+  now: () => number;
+};
+
+export type ReindexProgress = ReturnType<typeof coverage>;
+
+export function createIndexer(deps: IndexerDeps) {
+  const { db, jobs, embedding, now } = deps;
+  const cursor: BuildCursor = { space: 0, part: 0, owner: 0, item: 0 };
+  let watching: ReturnType<typeof setInterval> | null = null;
+  let seen = "";
+
+  function queue(runAt = now()): void {
+    jobs.queue({ type: JOB, ownerId: null, payload: {}, dedupe: JOB, runAt });
+  }
+
+  jobs.handle(
+    JOB,
+    async (_, run) => {
+      const { embedder } = await embedding.get();
+      // Without a model rows go on waiting; a change of the settings wakes them.
+      if (embedder === null) return;
+      const started = performance.now();
+      for (;;) {
+        let result;
+        try {
+          result = await embedBatch(
+            {
+              db,
+              embedder,
+              quantization: deps.quantization,
+              vec0: deps.vec0,
+              now: now(),
+              signal: run.signal,
+              cursor,
+            },
+            BATCH[embedder.source],
+          );
+        } catch (error) {
+          if (run.signal.aborted) return queue();
+          embedding.failed(embedder, error);
+          const wait = error instanceof EmbeddingError ? error.retryAfterMs : null;
+          throw new PartDown(error instanceof Error ? error.message : String(error), wait ?? 15_000);
+        }
+        if (result.waitMs === null) return;
+        if (!result.more) return queue(now() + result.waitMs);
+        if (run.signal.aborted || performance.now() - started > TURN_MS) return queue();
+        await run.slice();
+      }
+    },
+    { tries: Number.POSITIVE_INFINITY },
+  );
+
+  /** Whether any row waits, or the searched vectors are of another model. */
+  function lacking(): boolean {
+    const waiting = db.query("SELECT 1 FROM vec_pending WHERE next_at IS NOT NULL LIMIT 1").get() !== null;
+    return waiting || spaces(db).length > 1;
+  }
+
+  function watch(): void {
+    const { source, model } = embedding.resolve();
+    const now = `${source} ${model}`;
+    if (now === seen) return;
+    seen = now;
+    if (source !== null) queue();
+  }
+
+  return {
+    /** Queues the job in the caller's transaction, after a row changed. */
+    wake(): void {
+      if (embedding.resolve().source !== null) queue();
+    },
+    /** A retrieval found that rows may lack vectors; nobody waits for them. */
+    fill(): void {
+      if (lacking()) queue();
+    },
+    start(): void {
+      watch();
+      watching = setInterval(watch, WATCH_MS);
+    },
+    stop(): void {
+      if (watching !== null) clearInterval(watching);
+    },
+    coverage: (owner: number | null = null) => coverage(db, owner),
+    calls: {
+      /** Tries again what was set aside; with `force` everything is embedded anew. Answers at once, `progress` shows how far it is. */
+      async start(input: { force: boolean }): Promise<ReindexProgress> {
+        retryVectors(db, input.force, now());
+        queue();
+        return coverage(db);
+      },
+      progress: async (): Promise<ReindexProgress> => coverage(db),
+    },
+  };
+}
