@@ -53,7 +53,10 @@ export class Scores {
     this.#put("nDCG@10", dcg / ideal);
     this.#put("any@5", Number(ranked.slice(0, 5).some((unit) => gold.has(unit))));
     this.#put("all@10", Number(hits === gold.size));
-    this.#put("sess@10", [...goldSessions].filter((session) => sessions.includes(session)).length / goldSessions.size);
+    this.#put(
+      "sess@10",
+      [...goldSessions].filter((session) => sessions.includes(session)).length / goldSessions.size,
+    );
   }
 
   #put(name: string, value: number): void {
@@ -74,6 +77,8 @@ export class Scores {
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   return rows
-    .map((row) => row.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))).join("  "))
+    .map((row) =>
+      row.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))).join("  "),
+    )
     .join("\n");
 }
