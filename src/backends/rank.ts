@@ -1,5 +1,6 @@
 /** Ranks rows by their words where a backend can only tell which rows hold a word, not which fits best. */
 import type { Memory } from "../memory/types.ts";
+import { memoryText } from "../search/embedded.ts";
 import { fold, lower } from "../text/fold.ts";
 import { terms } from "../text/terms.ts";
 import type { Found } from "./types.ts";
@@ -30,9 +31,9 @@ export function rankByWords(query: string, rows: readonly Memory[], limit: numbe
     .slice(0, limit);
 }
 
-/** Key in words, newline, content: what every tier searches. */
+/** What every tier searches of a memory. */
 export function searchText(memory: Pick<Memory, "key" | "content">): string {
-  return memory.key === null ? memory.content : `${memory.key.replaceAll(/[:_]+/g, " ")}\n${memory.content}`;
+  return memoryText(memory.key, memory.content);
 }
 
 /** Beginnings of the query's content words as they are written, for systems that look for substrings. At most `max`. */

@@ -22,6 +22,8 @@ export type Caller = { owner: string | null };
 
 export type CreateInput = {
   owner: string;
+  /** Of a new memory; made when it is not given. */
+  id?: string;
   origin: MemoryOrigin;
   content: string;
   key?: string | null;
@@ -124,6 +126,7 @@ export function createMemories(deps: MemoriesDeps) {
     const stored = write(() =>
       store.put({
         ownerId: ensureOwner(db, input.owner),
+        id: input.id,
         key: key.text,
         content: content.text,
         metadata: metadata.value,

@@ -6,7 +6,7 @@ import type { MemoryRow } from "../../db/memories.ts";
 import type { Shape } from "../../search/qdrant/collections.ts";
 import { MEMORY_KIND, memoryIndexes, memoryPayload } from "../../search/qdrant/points.ts";
 import type { Kind } from "../../memory/types.ts";
-import { searchText } from "../rank.ts";
+import { memoryText } from "../../search/embedded.ts";
 
 export type MirrorRow = {
   /** Id of the point. */
@@ -34,7 +34,7 @@ export function memorySource(db: Database, boxId: string): MirrorSource {
   const toRow = (row: MemoryRow): MirrorRow => ({
     pointId: row.id,
     cursor: row.seq,
-    texts: { "": searchText(row) },
+    texts: { "": memoryText(row.key, row.content) },
     payload: memoryPayload(toMemory(row), boxId),
   });
   return {
