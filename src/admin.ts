@@ -1,5 +1,6 @@
 /** What the person who runs the box does from the faces, on the server's own connection: keys and settings. */
 import type { Database } from "bun:sqlite";
+import { keepSecrets, maskBackends, openBackends, sealBackends } from "./backends/config.ts";
 import { createSession, useLink } from "./db/access.ts";
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, type KeyFields } from "./db/keys.ts";
 import { ownerId, SHARED_OWNER } from "./db/owners.ts";
@@ -44,15 +45,21 @@ function masked(settings: MemorySettings, seal: Seal): MemorySettings {
   return {
     ...settings,
     customApiKey: customApiKey === null ? null : maskSecret(openText(seal, customApiKey) ?? ""),
+    backendConfigs: maskBackends(openBackends(settings.backendConfigs, seal)),
   };
 }
 
 function sealed(
-  { customApiKey, ...patch }: MemorySettingsPatch,
+  { customApiKey, ...given }: MemorySettingsPatch,
   db: Database,
   seal: Seal,
 ): MemorySettingsPatch {
+  const patch = { ...given };
   checkUrl(patch.customBaseUrl);
+  if (patch.backendConfigs) {
+    const stored = openBackends(readMemorySettings(db).backendConfigs, seal);
+    patch.backendConfigs = sealBackends(keepSecrets(stored, patch.backendConfigs), seal);
+  }
   if (customApiKey === undefined) return patch;
   if (customApiKey === null || customApiKey === "") return { ...patch, customApiKey: null };
   if (customApiKey === masked(readMemorySettings(db), seal).customApiKey) return patch;

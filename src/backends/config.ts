@@ -1,6 +1,7 @@
 /** Setting `backendConfigs`: what each type takes, what is wrong with it, and its secrets, which are write-only. */
 import { z } from "zod";
-import { maskSecret } from "../seal.ts";
+import { maskSecret, openText, sealText } from "../seal.ts";
+import type { Seal } from "../seal.ts";
 import { urlProblem } from "./allowed.ts";
 
 const url = z
@@ -76,7 +77,7 @@ const notion = z.strictObject({
 const qdrant = z.strictObject({
   type: z.literal("qdrant"),
   displayName,
-  url,
+  baseUrl: url,
   apiKey: secret.optional(),
   collection: z
     .string()
@@ -155,15 +156,8 @@ export function keepSecrets(stored: Raw, sent: Raw): Raw {
   });
 }
 
-/** For the database: every secret sealed, and opened again. What another key sealed is gone. */
-const SEALED = "sealed:";
-export function sealBackends(configs: Raw, seal: (text: string) => Uint8Array): Raw {
-  return mapSecrets(configs, (_, __, value) =>
-    value.startsWith(SEALED) ? value : SEALED + Buffer.from(seal(value)).toString("base64"),
-  );
-}
-export function openBackends(configs: Raw, open: (sealed: Uint8Array) => string | null): Raw {
-  return mapSecrets(configs, (_, __, value) =>
-    value.startsWith(SEALED) ? (open(Buffer.from(value.slice(SEALED.length), "base64")) ?? "") : value,
-  );
-}
+/** For the database: every secret sealed, and opened again. What was sealed under another key is gone. */
+export const sealBackends = (configs: Raw, seal: Seal): Raw =>
+  mapSecrets(configs, (_, __, value) => sealText(seal, value));
+export const openBackends = (configs: Raw, seal: Seal): Raw =>
+  mapSecrets(configs, (_, __, value) => openText(seal, value) ?? "");

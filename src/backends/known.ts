@@ -36,8 +36,8 @@ export function createBackend(id: string, config: BackendConfig, deps: KnownDeps
       let client: Promise<Qdrant> | null = null;
       const backend = new QdrantBackend(id, displayName, {
         connect: async () => {
-          await allowed(new URL(config.url));
-          client ??= connectQdrant({ url: config.url, apiKey: config.apiKey ?? null });
+          await allowed(new URL(config.baseUrl));
+          client ??= connectQdrant({ url: config.baseUrl, apiKey: config.apiKey ?? null });
           return client;
         },
         embedder: deps.embedder,

@@ -7,7 +7,7 @@
 import type { Database } from "bun:sqlite";
 import { activeByKey, memoryById, toMemory } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
-import { countOutbox } from "../db/mirror.ts";
+import { countOutbox, dueNow } from "../db/mirror.ts";
 import { transact } from "../db/open.ts";
 import { ownerId } from "../db/owners.ts";
 import { AppError, notFound } from "../error.ts";
@@ -25,7 +25,7 @@ import type { BackendHealth } from "./manager.ts";
 import { MappedBackend } from "./mapped.ts";
 import { columns, insertWhole } from "./sqlite.ts";
 import { BackendError } from "./types.ts";
-import type { Found, MemoryBackend, SearchConfig } from "./types.ts";
+import type { Found, MemoryBackend, MemoryPatch, SearchConfig } from "./types.ts";
 
 export const SYNC = "backend";
 const WATCH_MS = 30_000;
@@ -138,7 +138,7 @@ export function createBackends(deps: BackendsDeps) {
     try {
       if (id === primaryBackend)
         await push(backend, { row: row ?? ghost(owner, memoryId), removed: row === null });
-      else if (row) await backend.update(owner, memoryId, toMemory(row));
+      else if (row) await backend.update(owner, memoryId, patchOf(toMemory(row)));
       else await backend.delete(owner, memoryId);
     } catch (thrown) {
       if (thrown instanceof BackendError && thrown.partDown)
@@ -155,7 +155,7 @@ export function createBackends(deps: BackendsDeps) {
       return;
     }
     const memory = toMemory(row);
-    if (await backend.update(row.owner, row.id, memory)) return;
+    if (await backend.update(row.owner, row.id, patchOf(memory))) return;
     const holder =
       memory.key !== null && memory.status === "active" ? await backend.byKey?.(row.owner, memory.key) : null;
     await backend.create(memory);
@@ -317,10 +317,14 @@ export function createBackends(deps: BackendsDeps) {
   async function watch(): Promise<void> {
     await configure();
     const before = new Map(manager.health().map((one) => [one.id, one.ok]));
+    let back = false;
     for (const one of await manager.check()) {
-      if (one.ok || before.get(one.id) === false) continue;
-      log.warn("backend.down", { backend: one.id, reason: one.error });
+      if (!one.ok && before.get(one.id) !== false) log.warn("backend.down", { backend: one.id, reason: one.error });
+      back ||= one.ok && before.get(one.id) === false;
     }
+    if (!back) return;
+    dueNow(db, [SYNC], now());
+    jobs.wake();
   }
 
   return {
@@ -357,6 +361,11 @@ export function createBackends(deps: BackendsDeps) {
       await manager.shutdown();
     },
   };
+}
+
+/** All that a memory can change. */
+function patchOf({ id: _, apiKeyId: __, createdAt: ___, ...patch }: Memory): MemoryPatch {
+  return patch;
 }
 
 const sentence = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -91,7 +91,9 @@ export function routeMemories(local: LocalMemories, backends: Backends): LocalMe
       if ("ids" in selection) for (const id of selection.ids) await current(owner, id).catch(() => null);
       else
         for (let offset = 0; ; offset += PAGE) {
-          const page = await list(primary, { ...selection, owner, limit: PAGE, offset });
+          // What a primary cannot filter by is decided on the rows that are taken over.
+          const { origin: _, olderThan: __, ...asked } = selection;
+          const page = await list(primary, { ...asked, owner, limit: PAGE, offset });
           if (page.data.length < PAGE) break;
         }
       const result = await local.bulkDelete(input);

@@ -4,11 +4,16 @@ import { join } from "node:path";
 import { registerFold } from "../db/memory-list.ts";
 import { boxId } from "../db/meta.ts";
 import { memoriesOfEpisode } from "../db/memories.ts";
+import type { MemoryRow } from "../db/memories.ts";
 import { migrate } from "../db/migrate.ts";
 import { openDatabase } from "../db/open.ts";
 import { settingsReader } from "../db/settings.ts";
 import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
+import { openBackends } from "../backends/config.ts";
+import { createBackends } from "../backends/part.ts";
+import { routeMemories } from "../backends/routed.ts";
+import { SqliteBackend } from "../backends/sqlite.ts";
 import { createQdrant } from "../backends/mirror/part.ts";
 import { memorySource } from "../backends/mirror/source.ts";
 import { createConversations } from "../conversations/engine.ts";
@@ -112,6 +117,23 @@ function joinEngine(db: Database, options: EngineOptions) {
       embedding.models.list().map(({ name, repo }) => ({ value: `local/${name}`, label: repo })),
     sources: [memorySource(db, boxId(db))],
   });
+  const backends = createBackends({
+    db,
+    log,
+    now,
+    jobs,
+    settings: () => settings.read(),
+    openConfigs: (configs) => openBackends(configs, seal),
+    known: {
+      embedder: () => embedding.named(null),
+      boxId: boxId(db),
+      retentionDays: () => settings.read().retentionDays,
+      efConstruct: options.config.QDRANT_HNSW_EF_CONSTRUCT,
+    },
+    store: () => store,
+    sqlite: () => new SqliteBackend({ db, store, search: async () => [] }),
+    qdrant: () => qdrant.primary(),
+  });
   const qdrantUp = async () => {
     const { enabled, healthy } = await qdrant.operations.status();
     return enabled ? healthy : null;
@@ -124,9 +146,9 @@ function joinEngine(db: Database, options: EngineOptions) {
     db,
     now,
     hooks: {
-      changed: (_, row) => touched(row.id),
-      confirmed: (_, row) => touched(row.id),
-      removed: (_, row) => touched(row.id),
+      changed: (_, row) => touched(row, false),
+      confirmed: (_, row) => touched(row, false),
+      removed: (_, row) => touched(row, true),
       dropEpisode(_, { owner, id, row }) {
         const sessionId = getEpisode(db, owner, id)?.sessionId ?? null;
         if (sessionId === null) return;
@@ -134,10 +156,11 @@ function joinEngine(db: Database, options: EngineOptions) {
       },
     },
   });
-  function touched(id: string): void {
+  function touched(row: MemoryRow, removed: boolean): void {
     forgetRows();
     indexer.wake();
-    qdrant.mirror.touch("memory", id);
+    qdrant.mirror.touch("memory", row.id);
+    backends.touched(row, removed);
   }
   const redact: Redact = { text: redactSecrets, json: redactDeep };
   const { forgetRows, ...memories } = createMemories({
@@ -245,7 +268,8 @@ function joinEngine(db: Database, options: EngineOptions) {
   });
   return {
     engine: {
-      memories: { ...memories, ...summarizer },
+      memories: { ...routeMemories(memories, backends), ...summarizer },
+      backends: { status: async () => backends.status() },
       conversations,
       exchange,
       receipts: createReceipts(db),
@@ -264,6 +288,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       jobs.start();
       indexer.start();
       qdrant.start();
+      backends.start();
       housekeeping.start();
     },
     async stop() {
@@ -271,6 +296,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       indexer.stop();
       await jobs.stop();
       retrieval.flush();
+      await backends.stop();
       await qdrant.stop();
       await embedding.close();
     },

@@ -1,5 +1,6 @@
 /** The memory settings: one schema for the API, the database and the Studio. */
 import { z } from "zod";
+import { backendProblems } from "../backends/config.ts";
 
 const providerModel = z
   .string()
@@ -88,6 +89,7 @@ export function settingsProblems(settings: MemorySettings): { field: string; mes
   if (settings.rerankEnabled && settings.rerankProviderModel === null) {
     problems.push({ field: "rerankProviderModel", message: "is needed while rerankEnabled is true" });
   }
+  problems.push(...backendProblems(settings.backendConfigs));
   const backends = new Set(["sqlite", "qdrant", ...Object.keys(settings.backendConfigs)]);
   for (const [field, ids] of [
     ["primaryBackend", [settings.primaryBackend]],

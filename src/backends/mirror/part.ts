@@ -10,6 +10,7 @@ import type { Jobs } from "../../memory/jobs.ts";
 import { addressOf } from "../../schemas/qdrant.ts";
 import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.ts";
 import type { Seal } from "../../seal.ts";
+import { QdrantBackend } from "../qdrant.ts";
 import { createMirror, FILL, OUTBOX } from "./mirror.ts";
 import { createOperations } from "./operations.ts";
 import { readQdrant, showQdrant, writeQdrant } from "./settings.ts";
@@ -81,6 +82,20 @@ export function createQdrant(deps: QdrantDeps) {
   return {
     mirror,
     operations,
+    /** The server of these settings as a home of memories; null while no host is set. */
+    primary(): QdrantBackend | null {
+      const { url, collection, quantization, efConstruct } = connection();
+      if (url === null) return null;
+      return new QdrantBackend("qdrant", "Qdrant", {
+        connect: () => mirror.connect(),
+        embedder: () => deps.embedder(connection().embeddingModel),
+        collection: `${collection}_primary`,
+        quantization,
+        efConstruct,
+        boxId: boxId(db),
+        retentionDays: () => readMemorySettings(db).retentionDays,
+      });
+    },
     /** Another part changed the settings (the selector `vectorStore`). */
     refresh,
     start(): void {

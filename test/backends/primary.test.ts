@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { startAppliance, until } from "../support/appliance.ts";
+import type { Appliance } from "../support/appliance.ts";
+import { startFlaky } from "../support/flaky.ts";
+import type { Flaky } from "../support/flaky.ts";
+import { startHttpBackend } from "../support/http-backend.ts";
+import type { HttpStandIn } from "../support/http-backend.ts";
+import { startObsidian } from "../support/obsidian.ts";
+import { startTarget } from "../support/qdrant-target.ts";
+
+type Row = { id: string; content: string; status: string; version: number; key: string | null };
+type Body = { memory: Row; data: Row[]; total: number; error: { message: string; code: string } };
+
+const calls = (box: Appliance, key?: string) => async (method: string, path: string, body?: unknown) => {
+  const answer = await box.call(method, path, body, key ?? box.key);
+  return { status: answer.status, body: answer.body as Body };
+};
+async function settings(box: Appliance, body: object): Promise<void> {
+  const answer = await box.call("PUT", "/api/settings/memory", body);
+  expect(answer).toMatchObject({ status: 200 });
+}
+
+describe("primary over HTTP", () => {
+  let server: HttpStandIn;
+  let proxy: Flaky;
+  let box: Appliance;
+  beforeAll(async () => {
+    server = startHttpBackend({ apiKey: "the-key-of-the-brain" });
+    proxy = startFlaky(server.url);
+    box = await startAppliance();
+    await settings(box, {
+      backendConfigs: {
+        brain: { type: "http", baseUrl: `${proxy.url}/api/v1`, apiKey: "the-key-of-the-brain" },
+      },
+    });
+    await settings(box, { primaryBackend: "brain" });
+  });
+  afterAll(async () => {
+    await box.stop();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  test("create, read, change, list and delete go to the primary", async () => {
+    const call = calls(box);
+    const created = await call("POST", "/api/memory", { content: "Lives in Helsinki", key: "identity:home" });
+    expect(created.status).toBe(201);
+    const { id } = created.body.memory;
+    expect(server.rows.get(id)).toMatchObject({
+      content: "Lives in Helsinki",
+      apiKeyId: box.keyId,
+      origin: "api",
+    });
+    // An upsert by key is an update of the same row there.
+    const again = await call("POST", "/api/memory", { content: "Lives in Turku", key: "identity:home" });
+    expect(again).toMatchObject({ status: 200, body: { created: false, memory: { id, version: 2 } } });
+    expect(server.rows.get(id)?.content).toBe("Lives in Turku");
+    expect(server.rows.size).toBe(1);
+    const listed = await call("GET", "/api/memory");
+    expect(listed.body).toMatchObject({ total: 1, data: [{ id, content: "Lives in Turku" }] });
+    expect((await call("PUT", `/api/memory/${id}`, { status: "archived" })).status).toBe(200);
+    expect(server.rows.get(id)?.status).toBe("archived");
+    expect((await call("GET", "/api/memory")).body.data).toEqual([]);
+    const history = await call("GET", `/api/memory/${id}/history`);
+    expect(history.status).toBe(200);
+    expect((await call("POST", `/api/memory/${id}/restore`, { version: 1 })).body.memory.content).toBe(
+      "Lives in Helsinki",
+    );
+    expect(server.rows.get(id)?.content).toBe("Lives in Helsinki");
+    expect((await call("DELETE", `/api/memory/${id}`)).status).toBe(200);
+    expect(server.rows.size).toBe(0);
+    expect((await call("DELETE", `/api/memory/${id}`)).status).toBe(404);
+  });
+
+  test("a refused write sends nothing", async () => {
+    const call = calls(box);
+    const before = server.requests.length;
+    expect((await call("POST", "/api/memory", { content: "   " })).status).toBe(400);
+    expect(server.requests.slice(before).filter((r) => !r.startsWith("GET"))).toEqual([]);
+  });
+
+  test("what was changed over there is seen here, with history; another owner's row is not", async () => {
+    const call = calls(box);
+    const { id } = (await call("POST", "/api/memory", { content: "Drinks tea" })).body.memory;
+    server.rows.set(id, { ...server.rows.get(id)!, content: "Drinks coffee" });
+    expect((await call("GET", `/api/memory/${id}`)).body.memory.content).toBe("Drinks coffee");
+    const versions = (await call("GET", `/api/memory/${id}/history`)).body.data;
+    expect(versions.map((v) => v.content)).toEqual(["Drinks tea", "Drinks coffee"]);
+    const row = server.rows.get(id)!;
+    const theirs = { ...row, id: crypto.randomUUID(), apiKeyId: "somebody-else" };
+    server.rows.set(theirs.id, theirs);
+    expect((await call("GET", `/api/memory/${theirs.id}`)).status).toBe(404);
+    expect(JSON.stringify((await call("GET", "/api/memory")).body)).not.toContain("somebody-else");
+  });
+
+  test("while it is down writes are 503 and store nothing; what exchanges teach arrives later", async () => {
+    const call = calls(box);
+    const rows = server.rows.size;
+    await proxy.kill();
+    const refused = await call("POST", "/api/memory", { content: "Not stored", key: "note:lost" });
+    expect(refused.status).toBe(503);
+    expect(refused.body.error.message).toContain("brain cannot be reached");
+    expect((await call("GET", "/api/memory")).status).toBe(503);
+    expect((await call("POST", "/sessions", { externalId: "s1" })).status).toBe(201);
+    const said = { externalId: "s1", userMessage: "I prefer TypeScript over Java.", aiResponse: "Noted." };
+    expect((await call("POST", "/episodes", said)).status).toBe(201);
+    const waiting = () => box.call("GET", "/api/jobs").then((a) => JSON.stringify(a.body).includes('"backend"'));
+    await until("the creation waits as a job", waiting);
+    proxy.revive();
+    expect((await call("GET", "/api/memory?q=Not stored")).body.total).toBe(0);
+    expect(server.rows.size).toBe(rows);
+  });
+
+  test("settings are validated by name, and secrets never come back", async () => {
+    const call = calls(box, box.token);
+    const shown = JSON.stringify((await call("GET", "/api/settings/memory")).body);
+    expect(shown).not.toContain("the-key-of-the-brain");
+    const { backendConfigs } = JSON.parse(shown) as { backendConfigs: object };
+    // What was shown comes back and changes nothing: the primary still answers.
+    expect((await call("PUT", "/api/settings/memory", { backendConfigs })).status).toBe(200);
+    expect((await calls(box)("GET", "/api/memory")).status).toBe(200);
+    for (const [field, body] of [
+      ["primaryBackend", { primaryBackend: "nowhere" }],
+      ["fallbackBackends", { fallbackBackends: ["nowhere"] }],
+      [
+        "backendConfigs.x.baseUrl",
+        { backendConfigs: { x: { type: "http", baseUrl: "http://169.254.169.254/" } } },
+      ],
+      [
+        "backendConfigs.x.databaseId",
+        { backendConfigs: { x: { type: "notion", apiKey: "k", databaseId: "no" } } },
+      ],
+      ["backendConfigs.x", { backendConfigs: { x: { type: "obsidian", apiKey: "k", colour: "red" } } }],
+      [
+        "backendConfigs.sqlite",
+        { backendConfigs: { sqlite: { type: "http", baseUrl: "http://127.0.0.1:1" } } },
+      ],
+    ] as const) {
+      const answer = await call("PUT", "/api/settings/memory", body);
+      expect(answer.status).toBe(400);
+      expect(JSON.stringify(answer.body)).toContain(field);
+    }
+  });
+});
+
+test("a note edited in Obsidian is seen here; fallbacks follow updates and deletions", async () => {
+  const server = startObsidian({ apiKey: "vault" });
+  const box = await startAppliance();
+  const call = calls(box);
+  const config = { backendConfigs: { obsidian: { apiKey: "vault", baseUrl: server.url } } };
+  await settings(box, { ...config, primaryBackend: "obsidian" });
+  const { id } = (await call("POST", "/api/memory", { content: "Drinks tea", key: "drink" })).body.memory;
+  const path = `Recollect/${id}.md`;
+  server.files.set(
+    path,
+    server.files.get(path)!.replace("Drinks tea", "Drinks coffee").replace('key: "drink"', "key: beverage"),
+  );
+  expect((await call("GET", `/api/memory/${id}`)).body.memory).toMatchObject({
+    content: "Drinks coffee",
+    key: "beverage",
+  });
+  // The same vault as a fallback: creations stay in SQLite, later changes of what the vault has reach it.
+  await settings(box, { primaryBackend: "sqlite", fallbackBackends: ["obsidian"] });
+  await call("POST", "/api/memory", { content: "Only here" });
+  await call("PUT", `/api/memory/${id}`, { content: "Drinks water" });
+  await until("the note follows", () => server.files.get(path)?.endsWith("Drinks water"));
+  expect([...server.files.keys()]).toEqual([path]);
+  await call("DELETE", `/api/memory/${id}`);
+  await until("the note goes", () => server.files.size === 0);
+  await box.stop();
+  await server.stop();
+});
+
+describe("appliances that share a Qdrant cluster", () => {
+  const boxes: Appliance[] = [];
+  afterEach(async () => {
+    for (const box of boxes.splice(0)) await box.stop();
+  });
+
+  test("see each other's writes under the same owner", async () => {
+    const target = await startTarget();
+    const name = target.name();
+    const env = {
+      QDRANT_URL: target.url,
+      QDRANT_COLLECTION: name,
+      ...(target.apiKey === null ? {} : { QDRANT_API_KEY: target.apiKey }),
+    };
+    const open = async () => {
+      const box = await startAppliance({ env });
+      boxes.push(box);
+      await settings(box, { primaryBackend: "qdrant" });
+      const made = await box.call("POST", "/api/keys", { name: "team", id: "team" });
+      return calls(box, (made.body as { secret: string }).secret);
+    };
+    const [a, b] = [await open(), await open()];
+    const { id } = (await a("POST", "/api/memory", { content: "Lives in Helsinki", key: "identity:home" }))
+      .body.memory;
+    expect((await b("GET", `/api/memory/${id}`)).body.memory.content).toBe("Lives in Helsinki");
+    // The same key from the other appliance is an update, not a second row.
+    const upserted = await b("POST", "/api/memory", { content: "Lives in Turku", key: "identity:home" });
+    expect(upserted).toMatchObject({ status: 200, body: { memory: { id } } });
+    expect((await a("GET", "/api/memory")).body).toMatchObject({
+      total: 1,
+      data: [{ id, content: "Lives in Turku" }],
+    });
+    expect((await b("DELETE", `/api/memory/${id}`)).status).toBe(200);
+    expect((await a("GET", `/api/memory/${id}`)).status).toBe(404);
+    await target.proxy.kill();
+    expect((await a("POST", "/api/memory", { content: "x" })).status).toBe(503);
+    target.proxy.revive();
+    for (const box of boxes.splice(0)) await box.stop();
+    await target.stop();
+  });
+});
