@@ -319,7 +319,8 @@ export function createBackends(deps: BackendsDeps) {
     const before = new Map(manager.health().map((one) => [one.id, one.ok]));
     let back = false;
     for (const one of await manager.check()) {
-      if (!one.ok && before.get(one.id) !== false) log.warn("backend.down", { backend: one.id, reason: one.error });
+      if (!one.ok && before.get(one.id) !== false)
+        log.warn("backend.down", { backend: one.id, reason: one.error });
       back ||= one.ok && before.get(one.id) === false;
     }
     if (!back) return;

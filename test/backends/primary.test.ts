@@ -104,7 +104,8 @@ describe("primary over HTTP", () => {
     expect((await call("POST", "/sessions", { externalId: "s1" })).status).toBe(201);
     const said = { externalId: "s1", userMessage: "I prefer TypeScript over Java.", aiResponse: "Noted." };
     expect((await call("POST", "/episodes", said)).status).toBe(201);
-    const waiting = () => box.call("GET", "/api/jobs").then((a) => JSON.stringify(a.body).includes('"backend"'));
+    const waiting = () =>
+      box.call("GET", "/api/jobs").then((a) => JSON.stringify(a.body).includes('"backend"'));
     await until("the creation waits as a job", waiting);
     proxy.revive();
     expect((await call("GET", "/api/memory?q=Not stored")).body.total).toBe(0);
