@@ -128,7 +128,7 @@ test("serve prints what is shown once, answers, ends on SIGTERM, and keeps its f
   );
   let banner = "";
   const reader = child.stdout.getReader();
-  while (!banner.includes("Which language do I prefer?")) {
+  while (!banner.includes("Which editor is my favourite?")) {
     const { value, done } = await reader.read();
     if (done) throw new Error(`ended early: ${banner}`);
     banner += new TextDecoder().decode(value);

@@ -74,9 +74,9 @@ function tryIt(server: Server): string[] {
   return [
     "Tell it something, then ask in a new conversation:",
     "",
-    chat("I prefer TypeScript over Go."),
+    chat("My favourite editor is Helix."),
     "",
-    chat("Which language do I prefer?"),
+    chat("Which editor is my favourite?"),
     "",
   ];
 }

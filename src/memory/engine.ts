@@ -228,21 +228,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     settings: () => settings.read(),
     redact,
-    retrieve: async ({ maxTokens }) => ({
-      results: [],
-      dropped: [],
-      resolution: {
-        embeddingSource: null,
-        embeddingModel: null,
-        vectorStore: "none",
-        strategyUsed: "none",
-        rerankApplied: false,
-        fallbackReason: null,
-      },
-      totalTokensUsed: 0,
-      budgetMaxTokens: maxTokens ?? 0,
-      text: "",
-    }),
+    retrieve: (input) => retrieval.calls.retrieve(input),
     queue: (job) => jobs.queue(job),
     episodeStored: (row) => records.changed(db, "episode", row),
     dropEpisode({ owner, sessionId, id }) {
