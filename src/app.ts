@@ -72,7 +72,13 @@ export function createApp(deps: AppDeps): Hono<Env> {
     log: deps.log,
   };
   const api = lazy(async () =>
-    (await import("./api/app.ts")).createApi({ ...shared, admin, metrics: deps.metrics }),
+    (await import("./api/app.ts")).createApi({
+      ...shared,
+      admin,
+      metrics: deps.metrics,
+      providers: deps.providers,
+      transport: deps.transport,
+    }),
   );
   const mcp = lazy(async () =>
     (await import("./mcp/http.ts")).createMcpHandler({ ...shared, ownerExists: admin.ownerExists }),

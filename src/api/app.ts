@@ -7,6 +7,8 @@ import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
 import { countRequests, type Metrics } from "../metrics.ts";
 import { errorResponse } from "../respond.ts";
+import type { Providers } from "../upstream/providers.ts";
+import type { Transport } from "../upstream/transport.ts";
 import { boxOperations } from "./box.ts";
 import { conversationOperations } from "./conversations.ts";
 import { mountDocs } from "./docs.tsx";
@@ -19,6 +21,9 @@ import { modelOperations } from "./models.ts";
 import { mount } from "./mount.ts";
 import type { ApiKey, Operation } from "./operation.ts";
 import { qdrantOperations } from "./qdrant.ts";
+import { providerOperations } from "./providers.ts";
+import { receiptOperations } from "./receipts.ts";
+import { usageOperations } from "./usage.ts";
 import { settingsOperations } from "./settings.ts";
 
 export type ApiDeps = {
@@ -29,6 +34,8 @@ export type ApiDeps = {
   /** Throws 429 when a key has sent too much; the proxy counts with the same. */
   admitKey: (key: ApiKey) => void;
   metrics: Metrics;
+  providers: Providers;
+  transport: Transport;
   log: Pick<Log, "error">;
   /** Compares every answer with its schema (tests). */
   checkAnswers?: boolean;
@@ -56,16 +63,19 @@ export function createApi(deps: ApiDeps): Hono<Env> {
   return app;
 }
 
-function allOperations({ engine, admin, metrics, version }: ApiDeps): Operation[] {
+function allOperations({ engine, admin, metrics, version, providers, transport }: ApiDeps): Operation[] {
   return [
     ...boxOperations({ engine, metrics, version }),
     ...memoryOperations(engine),
+    ...receiptOperations(engine),
     ...dataOperations(engine),
     ...conversationOperations(engine),
     ...keyOperations(admin, engine),
     ...settingsOperations(admin),
+    ...providerOperations(providers, transport),
     ...qdrantOperations(engine),
     ...modelOperations(engine),
+    ...usageOperations(engine),
     ...jobOperations(engine),
   ];
 }

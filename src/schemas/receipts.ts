@@ -3,21 +3,6 @@ import { z } from "zod";
 import { kinds } from "../memory/types.ts";
 import { count, ownerName, time } from "./common.ts";
 
-const fields = {
-  id: z.uuid(),
-  createdAt: time,
-  apiKeyId: ownerName.nullable(),
-  sessionId: z.string().nullable(),
-  provider: z.string().nullable(),
-  model: z.string().nullable(),
-  injected: count,
-  tokens: count,
-  placement: z.string().nullable(),
-  reason: z.string().nullable(),
-  latencyMs: z.number().min(0),
-  fallbacks: z.array(z.string()),
-};
-
 const candidate = z.strictObject({
   kind: z.enum(kinds),
   id: z.string(),
@@ -29,7 +14,35 @@ const candidate = z.strictObject({
   vecScore: z.number().nullable(),
   tokens: count,
   injected: z.boolean(),
-  reason: z.string().nullable(),
+  reason: z.string().nullable().meta({ description: "Why it was left out." }),
 });
 
-export const receipt = z.strictObject({ ...fields, candidates: z.array(candidate) }).meta({ id: "Receipt" });
+export const receipt = z
+  .strictObject({
+    id: z.uuid(),
+    createdAt: time,
+    apiKeyId: ownerName.nullable(),
+    sessionId: z.string().nullable(),
+    provider: z.string().nullable(),
+    model: z.string().nullable(),
+    injected: count,
+    tokens: count,
+    placement: z.string().nullable(),
+    reason: z.string().nullable(),
+    latencyMs: z.number().min(0),
+    fallbacks: z.array(z.string()),
+    candidates: z.array(candidate),
+  })
+  .meta({ id: "Receipt" });
+
+export const receiptDetail = receipt
+  .extend({
+    text: z
+      .string()
+      .nullable()
+      .meta({ description: "What was injected; null once a part of it was deleted." }),
+    redacted: count,
+    learned: z.array(z.strictObject({ id: z.string(), action: z.string() })),
+    episodeId: z.int().nullable(),
+  })
+  .meta({ id: "ReceiptDetail" });

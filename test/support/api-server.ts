@@ -12,6 +12,8 @@ import { rotateToken } from "../../src/db/access.ts";
 import { openDatabase } from "../../src/db/open.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { openEngine } from "../../src/memory/engine.ts";
+import { createProviders } from "../../src/upstream/providers.ts";
+import { createTransport } from "../../src/upstream/transport.ts";
 import { openSeal } from "../../src/seal.ts";
 import { registerFtsText } from "../../src/search/lexical-tables.ts";
 
@@ -38,7 +40,9 @@ export async function startApi({ checkAnswers = true, env = {}, jobs = false }: 
   if (jobs) engine.start();
   const db = openDatabase(join(dir, "recollect.db"));
   registerFtsText(db);
-  const admin = createAdmin({ db, seal: openSeal(dir) });
+  const seal = openSeal(dir);
+  const transport = createTransport();
+  const admin = createAdmin({ db, seal });
   const token = rotateToken(db);
   const anna = admin.keys.create({ name: "Anna", id: "anna" });
   const bert = admin.keys.create({ name: "Bert", id: "bert" });
@@ -50,6 +54,8 @@ export async function startApi({ checkAnswers = true, env = {}, jobs = false }: 
     version: "0.0.0-test",
     admitKey: createKeyLimit(),
     metrics: createMetrics(),
+    providers: createProviders({ db, seal }),
+    transport,
     log: { error: (_event, fields) => void errors.push(fields?.["error"]) },
     checkAnswers,
   });
@@ -112,6 +118,7 @@ export async function startApi({ checkAnswers = true, env = {}, jobs = false }: 
     document: async () => (await as(null)("GET", "/openapi.json")).json as Document,
     async stop() {
       await server.stop(true);
+      transport.close();
       db.close();
       await engine.stop();
       rmSync(dir, { recursive: true, force: true });
