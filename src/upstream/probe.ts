@@ -27,16 +27,16 @@ export async function probe(transport: Transport, upstream: Upstream, signal: Ab
   if (upstream.builtin) return timed({ ok: true, ...(named ? { model: named } : {}) });
   try {
     const list = await ask(transport, upstream, "GET", "models", null, signal);
-    const model = named ?? firstModel(list.body);
-    if (list.status < 300 && model !== undefined && !named) return timed({ ok: true, model });
     if (list.status === 401 || list.status === 403) return timed({ ok: false, error: refusal(list.status) });
-    if (model === undefined) {
+    const models = list.status < 300 ? modelsOf(list.body) : null;
+    if (models !== null && !named) return timed({ ok: true, ...(models[0] ? { model: models[0] } : {}) });
+    if (!named) {
       return timed({
         ok: false,
-        error: `It gave no list of models (${list.status}); name one in the field models.`,
+        error: `It gave no list of models (${list.status}); check the base URL, or name a model in the field models.`,
       });
     }
-    return timed({ ...(await askOneToken(transport, upstream, model, signal)), model });
+    return timed({ ...(await askOneToken(transport, upstream, named, signal)), model: named });
   } catch (error) {
     if (!(error instanceof TransportError)) throw error;
     return timed({ ok: false, error: error.message });
@@ -91,15 +91,18 @@ async function ask(
   return { status: answer.status, body: parsed(bytes) };
 }
 
-function firstModel(body: unknown): string | undefined {
+/** Names in a list as servers write it; null for what is no list. */
+function modelsOf(body: unknown): string[] | null {
   const list = Array.isArray(body)
     ? (body as unknown[])
     : isObject(body)
       ? (body["data"] ?? body["models"])
       : null;
-  const [first] = Array.isArray(list) ? (list as unknown[]) : [];
-  const id = isObject(first) ? (first["id"] ?? first["name"]) : undefined;
-  return typeof id === "string" && id !== "" ? id : undefined;
+  if (!Array.isArray(list)) return null;
+  return (list as unknown[]).flatMap((one) => {
+    const id = isObject(one) ? (one["id"] ?? one["name"]) : undefined;
+    return typeof id === "string" && id !== "" ? [id] : [];
+  });
 }
 
 function parsed(bytes: Buffer): unknown {
