@@ -8,6 +8,8 @@ import { hashSecret, keyBySecret } from "./db/keys.ts";
 import type { ApiKey, KeyScope } from "./db/keys.ts";
 import { AppError, invalid } from "./error.ts";
 import { createRateLimiter } from "./limit.ts";
+import { createWatch } from "./db/watch.ts";
+import type { Watch } from "./db/watch.ts";
 
 export type Principal =
   | { kind: "management"; via: "token" | "cookie" }
@@ -28,11 +30,11 @@ const WRONG_A_MINUTE = 10;
 
 export type Auth = ReturnType<typeof createAuth>;
 
-export function createAuth(deps: { db: Database; config: Config; now?: () => number }) {
+export function createAuth(deps: { db: Database; config: Config; watch?: Watch; now?: () => number }) {
   const { db, config } = deps;
   const now = deps.now ?? Date.now;
   const wrong = createRateLimiter({ now });
-  const keys = keyCache(db);
+  const keys = keyCache(db, deps.watch ?? createWatch(db));
   const used = new Map<string, number>();
 
   /** Counts a wrong secret of an address and throws 401, or 429 when there were too many. */
@@ -166,15 +168,11 @@ export function requireOwner(owner: string | null): string {
 }
 
 /** Keys by secret, read through a cache that any write to the database empties. */
-function keyCache(db: Database): (secret: string) => ApiKey | null {
-  const version = db.query<{ data_version: number; changes: number }, []>(
-    "SELECT data_version, total_changes() AS changes FROM pragma_data_version",
-  );
+function keyCache(db: Database, watch: Watch): (secret: string) => ApiKey | null {
   const cached = new Map<string, ApiKey | null>();
-  let seen = "";
+  let seen = -1;
   return (secret) => {
-    const { data_version, changes } = version.get()!;
-    const current = `${data_version}:${changes}`;
+    const current = watch();
     if (current !== seen || cached.size > 1000) {
       seen = current;
       cached.clear();

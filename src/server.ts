@@ -12,6 +12,7 @@ import { lockFolder } from "./db/lock.ts";
 import { migrate } from "./db/migrate.ts";
 import { openDatabase } from "./db/open.ts";
 import { seedMemorySetting, settingsReader } from "./db/settings.ts";
+import { createWatch } from "./db/watch.ts";
 import { AppError } from "./error.ts";
 import { peerOf } from "./host.ts";
 import type { Log } from "./log.ts";
@@ -98,11 +99,12 @@ async function wire(
   const { config, log } = options;
   const seal = openSeal(config.dataDir);
   if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
-  const auth = createAuth({ db, config });
-  const settings = settingsReader(db);
+  const watch = createWatch(db);
+  const auth = createAuth({ db, config, watch });
+  const settings = settingsReader(db, undefined, watch);
   const transport = createTransport();
   const ends: (() => void)[] = [() => transport.close()];
-  const providers = createProviders({ db, seal, demo: options.demo === true });
+  const providers = createProviders({ db, seal, watch, demo: options.demo === true });
   if (options.upstream !== undefined) providers.ensure(options.upstream);
   const app = createApp({
     providers,

@@ -675,11 +675,7 @@ test("what a provider's key may do is the key's scopes, models and limits", asyn
         .length > 0,
   );
   expect((await call(poor)).status).toBe(429);
-  expect(
-    await (
-      await proxy.post(chat, body(), { "x-api-key": proxy.secret, authorization: "" })
-    ).status,
-  ).toBe(200);
+  expect((await proxy.post(chat, body(), { "x-api-key": proxy.secret, authorization: "" })).status).toBe(200);
 });
 
 test("cost stands in usage where the provider has prices", async () => {

@@ -64,3 +64,14 @@ export function deleteProviderRow(db: Database, id: string): boolean {
 export function writeLearned(db: Database, id: string, updatedAt: number, learned: string): void {
   db.query("UPDATE providers SET learned = ? WHERE id = ? AND updated_at = ?").run(learned, id, updatedAt);
 }
+
+/** A text that changes when a provider is added, edited or removed. */
+export function providersStamp(db: Database): string {
+  return (
+    db
+      .query<{ text: string | null }, []>(
+        "SELECT group_concat(id || ' ' || updated_at) AS text FROM providers",
+      )
+      .get()!.text ?? ""
+  );
+}

@@ -6,6 +6,8 @@ import type { MemorySettings, MemorySettingsPatch } from "../memory/settings.ts"
 import { openText } from "../seal.ts";
 import type { Seal } from "../seal.ts";
 import { transact } from "./open.ts";
+import { createWatch } from "./watch.ts";
+import type { Watch } from "./watch.ts";
 
 const CONFIG = "config:";
 const MEMORY = "memory:";
@@ -86,15 +88,26 @@ export function readSettingGroup(db: Database, group: string): Record<string, un
  * Reads the memory settings through a cache that notices writes of other connections and processes. With the seal the
  * secrets in them are opened; without, they stay as they are stored.
  */
-export function settingsReader(db: Database, seal?: Seal): { read(): MemorySettings; forget(): void } {
-  const version = db.query<{ data_version: number }, []>("PRAGMA data_version");
+export function settingsReader(
+  db: Database,
+  seal?: Seal,
+  watch: Watch = createWatch(db),
+): { read(): MemorySettings; forget(): void } {
+  // Most writes are not to the settings: the rows are compared before they are parsed again.
+  const rows = db.prepare<{ text: string | null }, []>(
+    "SELECT group_concat(name || '=' || value, char(0)) AS text FROM settings WHERE name >= 'memory:' AND name < 'memory;'",
+  );
   let seen = -1;
+  let text: string | null = null;
   let cached: MemorySettings | null = null;
   return {
     read() {
-      const current = version.get()!.data_version;
-      if (!cached || current !== seen) {
-        seen = current;
+      const current = watch();
+      if (cached && current === seen) return cached;
+      seen = current;
+      const now = rows.get()!.text;
+      if (!cached || now !== text) {
+        text = now;
         cached = seal ? opened(readMemorySettings(db), seal) : readMemorySettings(db);
       }
       return cached;

@@ -101,6 +101,44 @@ const HASHED = 65_536;
 
 export function readConversation(wire: Wire, body: JsonBody): Conversation {
   const items = (listOf(wire, body) ?? []).map((value, at) => readItem(wire, value, at));
+  const last = items.findLast((item) => item.role === "user");
+  const hasAssistant = items.some((item) => item.role === "assistant");
+  const open = last !== undefined && last.at < items.length - 1;
+  // A request without memory needs no hashes.
+  let hashed: Hashed | null = null;
+  const hashes = () => (hashed ??= hashItems(wire, body, items));
+  return {
+    items,
+    query: last ? ownText(last.text) : "",
+    userText: last?.text ?? "",
+    hasAssistant,
+    open,
+    get turns() {
+      return hashes().turns;
+    },
+    get history() {
+      if (!last || !hasAssistant) return null;
+      return hashes().pair(open ? hashes().turns.at(-1)!.hash : hashes().before);
+    },
+    get turn() {
+      return last ? hashes().pair(hashes().turns.at(-1)!.hash) : null;
+    },
+    get marked() {
+      return hasMark(wire, body);
+    },
+    after: (reply) => hashes().after(reply),
+  };
+}
+
+interface Hashed {
+  turns: Turn[];
+  /** How it stood before the last user turn. */
+  before: string;
+  pair(bare: string): HashPair;
+  after(reply: string): HashPair;
+}
+
+function hashItems(wire: Wire, body: JsonBody, items: Item[]): Hashed {
   const chain = new Bun.CryptoHasher("sha256");
   const system = new Bun.CryptoHasher("sha256");
   system.update(
@@ -108,15 +146,11 @@ export function readConversation(wire: Wire, body: JsonBody): Conversation {
   );
   const turns: Turn[] = [];
   let before = "";
-  let hasAssistant = false;
   // The steps of one reply are one text, however its parts were cut into items.
   let said = "";
   for (const item of items) {
     if (item.role === "system") system.update(`\0${item.text}`);
-    if (item.role === "assistant") {
-      hasAssistant = true;
-      said += replyText(item.text);
-    }
+    if (item.role === "assistant") said += replyText(item.text);
     if (item.role === "user") {
       say(chain, "assistant", said);
       said = "";
@@ -125,24 +159,15 @@ export function readConversation(wire: Wire, body: JsonBody): Conversation {
       turns.push({ at: item.at, hash: short(chain) });
     }
   }
-  const last = turns.at(-1);
-  const lastItem = last && items[last.at];
-  const open = last !== undefined && last.at < items.length - 1;
   const systemHash = short(system);
-  const pair = (bare: string) => ({
+  const pair = (bare: string): HashPair => ({
     bare,
     full: short(new Bun.CryptoHasher("sha256").update(bare + systemHash)),
   });
   return {
-    items,
     turns,
-    query: lastItem ? ownText(lastItem.text) : "",
-    userText: lastItem?.text ?? "",
-    hasAssistant,
-    open,
-    history: last && hasAssistant ? pair(open ? last.hash : before) : null,
-    turn: last ? pair(last.hash) : null,
-    marked: hasMark(wire, body),
+    before,
+    pair,
     after(reply) {
       const next = chain.copy();
       say(next, "assistant", said + replyText(reply));

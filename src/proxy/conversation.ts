@@ -132,7 +132,7 @@ function gate(access: MemoryAccess, body: JsonBody, conversation: Conversation):
   if (access.owner === null || (!access.read && !access.write)) return access;
   if (isHousekeeping(body, conversation))
     return { ...access, read: false, write: false, reason: "housekeeping" };
-  if (conversation.turns.length > 0) return access;
+  if (conversation.items.some((item) => item.role === "user")) return access;
   // A step of a tool loop over a chain names no user turn, yet its reply may end the exchange.
   return { ...access, read: false, reason: access.reason ?? "nothing-relevant" };
 }
@@ -226,9 +226,7 @@ async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {
 
 async function answerTurn(turn: Turn): Promise<Response> {
   const { deps, request, route } = turn;
-  const gone = new AbortController();
-  const leave = () => gone.abort();
-  request.signal.addEventListener("abort", leave, { once: true });
+  const { signal } = request;
   const streaming = turn.body.json["stream"] === true && !route.counting;
   const path = `${endpoints[route.wire]}${route.counting ? "/count_tokens" : ""}`;
   const ownAuthorization = turn.principal.kind !== "key" || turn.principal.ownAuthorization;
@@ -243,7 +241,7 @@ async function answerTurn(turn: Turn): Promise<Response> {
       targets: targetsOf(turn),
       streaming,
       learn: (upstream, add) => deps.providers.learn(upstream, add),
-      signal: gone.signal,
+      signal,
       send(upstream, bytes) {
         if (upstream.builtin) return callDemo(route.wire, bytes, route.counting === true);
         return call(deps.transport, {
@@ -256,7 +254,7 @@ async function answerTurn(turn: Turn): Promise<Response> {
           }),
           body: bytes,
           timeouts: upstream.timeouts,
-          signal: gone.signal,
+          signal,
         });
       },
     });

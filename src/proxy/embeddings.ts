@@ -90,8 +90,6 @@ export function embeddingsRoute(deps: ProxyDeps, usage: Usage) {
     checkModel(principal, name, upstream.id, model);
     if (upstream.builtin)
       throw new AppError("model_not_found", "The demo provider has no embedding models.", { param: "model" });
-    const gone = new AbortController();
-    c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
     try {
       const answer = await call(deps.transport, {
         url: new URL(`${upstream.base}/embeddings`),
@@ -103,7 +101,7 @@ export function embeddingsRoute(deps: ProxyDeps, usage: Usage) {
         }),
         body: withModel(body, model),
         timeouts: upstream.timeouts,
-        signal: gone.signal,
+        signal: c.req.raw.signal,
       });
       const { bytes, whole } = await answer.read(REPLY_LIMIT);
       if (!whole) answer.abort();

@@ -42,8 +42,6 @@ export async function relay(
   const started = performance.now();
   const request = c.req.raw;
   const principal = c.get("principal");
-  const gone = new AbortController();
-  request.signal.addEventListener("abort", () => gone.abort(), { once: true });
   const done = (status: number) =>
     usage.add({
       owner: null,
@@ -82,7 +80,7 @@ export async function relay(
         (request.method === "GET" || request.method === "HEAD" ? null : (request.body ?? Buffer.alloc(0))),
       bodyLength: length === null ? undefined : Number(length),
       timeouts: to.upstream.timeouts,
-      signal: gone.signal,
+      signal: c.req.raw.signal,
     });
   } catch (error) {
     if (!(error instanceof TransportError)) throw error;

@@ -17,8 +17,12 @@ export type Dial = (host: string) => string[] | Promise<string[]>;
 export function createDial(resolve: Resolver = system, now: () => number = Date.now): Dial {
   const known = new Map<string, { addresses: string[]; until: number }>();
   return (host) => {
-    if (isIP(host)) return allow([host]);
     const cached = known.get(host);
+    if (isIP(host)) {
+      if (cached) return cached.addresses;
+      known.set(host, { addresses: allow([host]), until: Number.POSITIVE_INFINITY });
+      return [host];
+    }
     if (cached && cached.until > now()) return cached.addresses;
     return resolve(host).then(
       (found) => {

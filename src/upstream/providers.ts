@@ -5,12 +5,15 @@ import {
   deleteProviderRow,
   listProviderRows,
   providerRow,
+  providersStamp,
   putProviderRow,
   writeLearned,
 } from "../db/providers.ts";
 import type { ProviderRow } from "../db/providers.ts";
 import { transact } from "../db/open.ts";
 import { iso } from "../db/time.ts";
+import { createWatch } from "../db/watch.ts";
+import type { Watch } from "../db/watch.ts";
 import { AppError, conflict, invalid, notFound } from "../error.ts";
 import type { Wire } from "../memory/conversation.ts";
 import type { Form, SystemRole } from "../memory/inject.ts";
@@ -66,22 +69,27 @@ export type Providers = ReturnType<typeof createProviders>;
 export function createProviders(deps: {
   db: Database;
   seal: Seal;
+  watch?: Watch;
   now?: () => number;
   /** Adds the built-in provider `demo`. */
   demo?: boolean;
 }) {
   const { db, seal } = deps;
   const now = deps.now ?? Date.now;
-  const version = db.query<{ data_version: number }, []>("PRAGMA data_version");
+  const watch = deps.watch ?? createWatch(db);
   const demo = deps.demo ? demoUpstream() : null;
   let seen = -1;
+  let stamp = "";
   let cached: Upstream[] | null = null;
 
   /** Enabled providers, oldest first; another process's writes are noticed. */
   function active(): Upstream[] {
-    const current = version.get()!.data_version;
-    if (!cached || current !== seen) {
-      seen = current;
+    const current = watch();
+    if (cached && current === seen) return cached;
+    seen = current;
+    const now = providersStamp(db);
+    if (!cached || now !== stamp) {
+      stamp = now;
       cached = listProviderRows(db)
         .filter((row) => row.enabled === 1)
         .map((row) => open(row, seal));

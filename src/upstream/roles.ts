@@ -71,6 +71,20 @@ const lastSegment = (model: string): string => model.slice(model.lastIndexOf("/"
 /** The role policy for a provider and the model name it is sent. */
 export function systemRoleOf(subject: RoleSubject, model: string): SystemRole {
   if (subject.systemRole !== "auto") return subject.systemRole;
+  let roles = decided.get(subject);
+  if (!roles) decided.set(subject, (roles = new Map()));
+  let role = roles.get(model);
+  if (role === undefined) {
+    if (roles.size > 1000) roles.clear();
+    roles.set(model, (role = decide(subject, model)));
+  }
+  return role;
+}
+
+/** Answers by provider and model; a provider that is edited is another object. */
+const decided = new WeakMap<RoleSubject, Map<string, SystemRole>>();
+
+function decide(subject: RoleSubject, model: string): SystemRole {
   const names = [subject.id, subject.host];
   const all = [...names, lastSegment(model)];
   if (all.some((name) => matches(REJECTS, name))) return "none";
