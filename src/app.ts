@@ -90,6 +90,9 @@ export function createApp(deps: AppDeps): Hono<Env> {
       admin,
       config: deps.config,
       metrics: deps.metrics,
+      providers: deps.providers,
+      models: deps.models,
+      transport: deps.transport,
     }),
   );
 

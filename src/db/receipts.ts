@@ -152,6 +152,64 @@ export function listReceipts(
   return { data, total: n };
 }
 
+/** A receipt in a list: with the beginning of the person's words, from the exchange where it is kept. */
+export interface ReceiptLine {
+  id: string;
+  createdAt: string;
+  apiKeyId: string | null;
+  injected: number;
+  tokens: number;
+  reason: string | null;
+  query: string | null;
+}
+
+const LINE_QUERY = 300;
+
+/** Newest first; `since` (milliseconds) leaves older ones out. */
+export function listReceiptLines(
+  db: Database,
+  owner: number | null,
+  filter: { since: number; limit: number; offset: number },
+): { data: ReceiptLine[]; total: number } {
+  const where = owner === null ? "r.created_at >= $since" : "r.owner_id = $owner AND r.created_at >= $since";
+  const values = { since: filter.since, ...(owner === null ? {} : { owner }) };
+  const data = db
+    .query<Omit<ReceiptLine, "createdAt"> & { created_at: number }, [Record<string, number>]>(
+      `SELECT r.id, r.created_at, o.name AS apiKeyId, r.injected, r.tokens, r.reason,
+         substr(e.user_message, 1, ${LINE_QUERY}) AS query
+       FROM receipts r LEFT JOIN owners o ON o.id = r.owner_id LEFT JOIN episodes e ON e.id = r.episode_id
+       WHERE ${where} ORDER BY r.created_at DESC, r.id DESC LIMIT $limit OFFSET $offset`,
+    )
+    .all({ ...values, limit: filter.limit, offset: filter.offset })
+    .map(({ created_at, ...line }) => ({ ...line, createdAt: iso(created_at) }));
+  const { n } = db
+    .query<{ n: number }, [Record<string, number>]>(`SELECT count(*) AS n FROM receipts r WHERE ${where}`)
+    .get(values)!;
+  return { data, total: n };
+}
+
+/** The newest receipt of each of these episodes that has one. */
+export function receiptsOfEpisodes(
+  db: Database,
+  episodeIds: readonly number[],
+): { episodeId: number; id: string; injected: number }[] {
+  return db
+    .query<{ episodeId: number; id: string; injected: number }, [string]>(
+      `SELECT r.episode_id AS episodeId, r.id, r.injected, max(r.created_at) AS at FROM receipts r
+       WHERE r.episode_id IN (SELECT value FROM json_each(?)) GROUP BY r.episode_id`,
+    )
+    .all(JSON.stringify(episodeIds));
+}
+
+/** How many receipts hold a memory or an exchange. */
+export function countReceiptsUsing(db: Database, kind: Kind, ref: string): number {
+  return db
+    .query<{ n: number }, [string, string]>(
+      "SELECT count(*) AS n FROM receipt_uses WHERE kind = ? AND ref = ?",
+    )
+    .get(kind, ref)!.n;
+}
+
 /** Newest receipts in which this memory or exchange was injected. */
 export function receiptsUsing(
   db: Database,

@@ -110,3 +110,49 @@ export function tokensSince(db: Database, keyId: string, since: number): number 
       .get(keyId, since)?.n ?? 0
   );
 }
+
+/** What one request cost, as its receipt shows it. */
+export interface RequestUsage {
+  status: number;
+  tokensIn: number;
+  tokensOut: number;
+  tokensCached: number;
+  estimated: boolean;
+  latencyMs: number;
+  ttftMs: number | null;
+  cost: number | null;
+}
+
+/** A request is written when it ends, at most this long after its receipt. */
+const REQUEST_MS = 60 * 60_000;
+
+/** The usage of a receipt that was made at `at` (milliseconds); null when there is none. */
+export function usageOfReceipt(db: Database, receiptId: string, at: number): RequestUsage | null {
+  const row = db
+    .query<Omit<RequestUsage, "estimated"> & { estimated: number }, [number, number, string]>(
+      `SELECT status, tokens_in AS tokensIn, tokens_out AS tokensOut, tokens_cached AS tokensCached, estimated,
+         latency_ms AS latencyMs, ttft_ms AS ttftMs, cost
+       FROM usage WHERE created_at BETWEEN ? AND ? AND receipt_id = ? ORDER BY created_at DESC LIMIT 1`,
+    )
+    .get(at - REQUEST_MS, at + REQUEST_MS, receiptId);
+  return row === null ? null : { ...row, estimated: row.estimated === 1 };
+}
+
+/** Means over a period: tokens added to a request that got any, time to the first token, and what memory added to it. */
+export interface UsageMeans {
+  requests: number;
+  withMemory: number;
+  tokensIn: number;
+  tokensInjected: number;
+  ttftMs: number | null;
+}
+
+export function usageMeans(db: Database, owner: number | null, from: number, to: number): UsageMeans {
+  return db
+    .query<UsageMeans, [number, number, number | null]>(
+      `SELECT count(*) AS requests, COALESCE(sum(tokens_injected > 0), 0) AS withMemory,
+         COALESCE(sum(tokens_in), 0) AS tokensIn, COALESCE(sum(tokens_injected), 0) AS tokensInjected, avg(ttft_ms) AS ttftMs
+       FROM usage WHERE created_at >= ?1 AND created_at < ?2 AND (?3 IS NULL OR owner_id = ?3)`,
+    )
+    .get(from, to, owner)!;
+}

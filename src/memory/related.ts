@@ -5,7 +5,7 @@ import type { MemoryRow } from "../db/memories.ts";
 import { ownerId } from "../db/owners.ts";
 import { notFound } from "../error.ts";
 import type { Caller } from "./lifecycle.ts";
-import type { Memory } from "./types.ts";
+import type { Kind, Memory } from "./types.ts";
 
 /** Rows of a chain that are given at most; a summary may stand for thousands. */
 const CHAIN_MAX = 100;
@@ -48,6 +48,13 @@ export function createRelated({ db }: { db: Database }) {
       return held;
     },
 
+    /** The texts behind the ids of a receipt: null where the row is gone. `sessionId` leads to an exchange or summary. */
+    async texts(input: {
+      refs: { kind: Kind; id: string }[];
+    }): Promise<{ text: string | null; sessionId: number | null }[]> {
+      return input.refs.map(({ kind, id }) => textOf(db, kind, id));
+    },
+
     /** By episode, what was learned from it. */
     async learned(input: {
       owner: string;
@@ -63,4 +70,19 @@ export function createRelated({ db }: { db: Database }) {
       );
     },
   };
+}
+
+type TextRow = { text: string; session_id: number | null };
+
+const texts: Record<Exclude<Kind, "memory">, string> = {
+  episode:
+    "SELECT iif(user_message = '', ai_response, user_message) AS text, session_id FROM episodes WHERE id = ?",
+  entity: "SELECT name AS text, NULL AS session_id FROM entities WHERE id = ?",
+  summary: "SELECT text, session_id FROM summaries WHERE id = ?",
+};
+
+function textOf(db: Database, kind: Kind, id: string): { text: string | null; sessionId: number | null } {
+  if (kind === "memory") return { text: memoryById(db, null, id)?.content ?? null, sessionId: null };
+  const row = db.query<TextRow, [number]>(texts[kind]).get(Number(id));
+  return { text: row?.text ?? null, sessionId: row?.session_id ?? null };
 }

@@ -14,8 +14,9 @@ export const listPage = (c: StudioContext): { page: number; from: number } => {
 export async function frameOf(c: StudioContext, deps: StudioDeps): Promise<ActivityFrame> {
   const owner = ownerFilter(c);
   const who = { owner: owner || null, limit: 1, offset: 0 };
-  const [chrome, sessions, entities] = await Promise.all([
+  const [chrome, receipts, sessions, entities] = await Promise.all([
     chromeOf(c, deps),
+    deps.engine.receipts.lines(who),
     deps.engine.conversations.listSessions(who),
     deps.engine.conversations.listEntities(who),
   ]);
@@ -23,7 +24,7 @@ export async function frameOf(c: StudioContext, deps: StudioDeps): Promise<Activ
     chrome,
     owner,
     owners: ownersOf(deps),
-    counts: { receipts: null, sessions: sessions.total, entities: entities.total },
+    counts: { receipts: receipts.total, sessions: sessions.total, entities: entities.total },
   };
 }
 

@@ -8,6 +8,9 @@ import type { Engine } from "../engine.ts";
 import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
 import { countRequests, type Metrics } from "../metrics.ts";
+import type { Models } from "../upstream/models.ts";
+import type { Providers } from "../upstream/providers.ts";
+import type { Transport } from "../upstream/transport.ts";
 import { ErrorPage } from "../../views/error.tsx";
 import { Partial, Toast } from "../../views/parts.tsx";
 import { chromeOf, isPart, show, type StudioContext, type StudioDeps } from "./context.tsx";
@@ -21,6 +24,10 @@ import { memoryRoutes } from "./memory.tsx";
 import { reviewRoutes } from "./review.tsx";
 import { backendsRoutes } from "./backends.tsx";
 import { type EngineExtras, enginePage, engineRoutes } from "./engine.tsx";
+import { playground } from "./playground.tsx";
+import { providersRoutes } from "./providers.tsx";
+import { receiptsRoutes } from "./receipts.tsx";
+import { usageRoutes } from "./usage.tsx";
 import { qdrantRoutes } from "./qdrant.tsx";
 import { entitiesRoutes } from "./entities.tsx";
 import { sessionsRoutes } from "./sessions.tsx";
@@ -35,6 +42,9 @@ export type StudioOptions = {
   log: Log;
   version: string;
   metrics: Metrics;
+  providers: Providers;
+  models: Models;
+  transport: Transport;
 };
 
 export function createStudio(options: StudioOptions): Hono<Env> {
@@ -55,6 +65,7 @@ export function createStudio(options: StudioOptions): Hono<Env> {
 
   app.get("/dashboard", (c) => c.redirect("/dashboard/memory", 303));
   app.get("/dashboard/memory", async (c) => {
+    if (c.req.query("tab") === "playground") return playground(c, deps);
     if (c.req.query("tab") === "engine") return enginePage(c, deps);
     if (!isPart(c) && (await isNew(deps))) return welcome(c, deps);
     return memoryList(c, deps);
@@ -66,11 +77,14 @@ export function createStudio(options: StudioOptions): Hono<Env> {
   connectRoutes(app, deps);
   settingsRoutes(app, deps);
   keysRoutes(app, deps);
+  providersRoutes(app, deps);
   const engine = (c: StudioContext, extras: EngineExtras) => enginePage(c, deps, extras);
   engineRoutes(app, deps);
   qdrantRoutes(app, deps, engine);
   backendsRoutes(app, deps, engine);
   app.get("/dashboard/activity", (c) => c.redirect("/dashboard/activity/receipts", 303));
+  receiptsRoutes(app, deps);
+  usageRoutes(app, deps);
   sessionsRoutes(app, deps);
   entitiesRoutes(app, deps);
   // Its paths end in a parameter, so it comes after every literal path.

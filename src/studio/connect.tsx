@@ -13,6 +13,7 @@ import {
   WelcomePage,
 } from "../../views/connect.tsx";
 import type { ReceiptLine } from "../../views/receipts.tsx";
+import { lineOf } from "./receipts.tsx";
 import { chromeOf, show, type StudioContext, type StudioDeps } from "./context.tsx";
 
 const clientOf = (c: StudioContext): ClientId => {
@@ -21,18 +22,30 @@ const clientOf = (c: StudioContext): ClientId => {
 };
 
 /** The newest request since a time, as its receipt's line. */
-async function firstSince(_deps: StudioDeps, _since: number): Promise<ReceiptLine | null> {
-  return null;
+async function firstSince(deps: StudioDeps, since: number): Promise<ReceiptLine | null> {
+  const { data } = await deps.engine.receipts.lines({ owner: null, since, limit: 1, offset: 0 });
+  return data[0] ? lineOf(data[0]) : null;
+}
+
+/** A model that will answer: of the default provider, the first it is known to have. */
+async function anyModel(deps: StudioDeps): Promise<string | null> {
+  const active = deps.providers.active();
+  const upstream = active.find((one) => one.isDefault) ?? active[0];
+  if (!upstream) return null;
+  const lists = await deps.models.all(0).catch(() => []);
+  const model = lists.find((list) => list.upstream.id === upstream.id)?.models[0]?.id;
+  return `${upstream.id}/${model ?? (upstream.builtin ? "echo" : "MODEL")}`;
 }
 
 async function connectionOf(c: StudioContext, deps: StudioDeps, since: number): Promise<Connection> {
   const url = new URL(c.req.url);
+  const model = await anyModel(deps);
   const keys = deps.admin.keys.list().filter((key) => !key.revokedAt);
   return {
     origin: `${c.env.secure ? "https" : "http"}://${c.req.header("host") ?? url.host}`,
     keyPrefix: keys[0]?.prefix.replace(/…$/, "") ?? null,
-    model: "demo/echo",
-    hasProvider: true,
+    model: model ?? "MODEL",
+    hasProvider: model !== null,
     since,
     first: await firstSince(deps, since),
   };

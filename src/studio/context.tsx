@@ -10,6 +10,9 @@ import type { Config } from "../config.ts";
 import type { Engine } from "../engine.ts";
 import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
+import type { Models } from "../upstream/models.ts";
+import type { Providers } from "../upstream/providers.ts";
+import type { Transport } from "../upstream/transport.ts";
 import type { Chrome, Theme } from "../../views/layout.tsx";
 import type { Owner } from "../../views/owners.ts";
 import { type Errors, Partial, Toast } from "../../views/parts.tsx";
@@ -25,6 +28,9 @@ export type StudioDeps = {
   version: string;
   assets: Assets;
   health: HealthMemo;
+  providers: Providers;
+  models: Models;
+  transport: Transport;
 };
 
 export type StudioContext = Context<Env>;
@@ -98,8 +104,17 @@ export async function chromeOf(c: StudioContext, deps: StudioDeps): Promise<Chro
   };
 }
 
-async function tokensAdded(_deps: StudioDeps): Promise<number | null> {
-  return null;
+const WEEK_MS = 7 * 86_400_000;
+
+/** Mean of the last week over requests that got something. */
+async function tokensAdded(deps: StudioDeps): Promise<number | null> {
+  const now = Date.now();
+  const { withMemory, tokensInjected } = await deps.engine.usage.means({
+    owner: null,
+    from: now - WEEK_MS,
+    to: now,
+  });
+  return withMemory === 0 ? null : tokensInjected / withMemory;
 }
 
 /** Keys as owners, revoked ones too, since their memories stay. */

@@ -1,6 +1,8 @@
 /** The engine's status in words: one chip a part, coverage, what is being built. */
 import { count, ms, num } from "../../views/format.ts";
 import type { Coverage, PartState, Reindex } from "../../views/engine.tsx";
+import type { Memory } from "../memory/types.ts";
+import type { State } from "../../views/parts.tsx";
 import type { StudioDeps } from "./context.tsx";
 
 /** What engine-status answers, as far as it is shown. */
@@ -41,25 +43,26 @@ export interface Status {
 }
 
 export async function readStatus(deps: StudioDeps): Promise<Status> {
-  const { models, qdrant, jobs } = deps.engine;
+  const { models, qdrant, jobs, index } = deps.engine;
   const settings = deps.admin.settings.read();
-  const [embedding, q, counts] = await Promise.all([
+  const [embedding, q, counts, progress] = await Promise.all([
     models.embedding(),
     qdrant.status(),
     jobs.counts({ owner: null }),
+    index.progress(),
   ]);
   return {
     keyword: { available: true, backend: "FTS5", reason: null },
     embedding,
     vectorStore: {
-      backend: "none",
-      available: false,
-      rowCount: 0,
-      needsReindex: 0,
-      coverage: 0,
+      backend: progress.rows > 0 ? "sqlite-vec" : "none",
+      available: progress.current > 0,
+      rowCount: progress.current,
+      needsReindex: progress.pending + progress.setAside.count,
+      coverage: progress.rows === 0 ? 1 : progress.current / progress.rows,
       signature: null,
-      migration: null,
-      reason: null,
+      migration: progress.building,
+      reason: progress.setAside.reason,
     },
     qdrant: q,
     rerank: {
@@ -179,4 +182,30 @@ export function reindexOf(status: Status): Reindex {
           ? (vectorStore.reason ?? "There is no vector store.")
           : null,
   };
+}
+
+/** Where a memory can be found, in words. A row that is not active is in no index. */
+export function indexesOf(
+  status: Status,
+  memory: Pick<Memory, "status">,
+): { name: string; state: State; word: string }[] {
+  const { keyword, vectorStore, qdrant } = status;
+  if (memory.status !== "active")
+    return [{ name: "Searchable", state: "off", word: `no, it is ${memory.status}` }];
+  const waits = vectorStore.needsReindex > 0;
+  return [
+    keyword.available
+      ? { name: "Lexical", state: "ok", word: "in step" }
+      : { name: "Lexical", state: "warn", word: "by scan" },
+    vectorStore.backend === "none"
+      ? { name: "Vectors", state: "off", word: "not used" }
+      : { name: vectorStore.backend, state: waits ? "busy" : "ok", word: waits ? "being filled" : "in step" },
+    ...(qdrant.enabled
+      ? [
+          qdrant.pending > 0
+            ? { name: "Qdrant", state: "busy" as const, word: `waiting, ${count(qdrant.pending, "job")}` }
+            : { name: "Qdrant", state: "ok" as const, word: "in step" },
+        ]
+      : []),
+  ];
 }

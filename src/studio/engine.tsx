@@ -33,6 +33,7 @@ import {
 import { coverageOf, partsOf, readStatus, reindexOf } from "./engine-status.ts";
 import { readHealth } from "./health.ts";
 import { ENGINE, qdrantCard } from "./qdrant.tsx";
+import { modelNames } from "./settings.tsx";
 
 export interface EngineExtras {
   source?: { form: SourceForm; errors: Errors };
@@ -63,13 +64,14 @@ export async function enginePage(
   extras: EngineExtras = {},
 ): Promise<Response> {
   const settings = deps.admin.settings.read();
-  const [chrome, status, models, jobs, qdrant, backends] = await Promise.all([
+  const [chrome, status, models, jobs, qdrant, backends, remote] = await Promise.all([
     chromeOf(c, deps),
     readStatus(deps),
     deps.engine.models.list(),
     deps.engine.jobs.groups(),
     extras.qdrant ?? qdrantCard(deps),
     backendsCard(deps),
+    remoteModels(deps),
   ]);
   return show(
     c,
@@ -81,7 +83,7 @@ export async function enginePage(
       models={models as ModelState[]}
       source={extras.source?.form ?? sourceOf(settings)}
       sourceErrors={extras.source?.errors ?? {}}
-      remoteModels={[]}
+      remoteModels={remote}
       rerank={extras.rerank?.form ?? rerankOf(settings)}
       rerankErrors={extras.rerank?.errors ?? {}}
       jobs={jobs}
@@ -92,6 +94,9 @@ export async function enginePage(
     { status: extras.status ?? 200 },
   );
 }
+
+const remoteModels = async (deps: StudioDeps) =>
+  (await modelNames(deps)).map((model) => ({ value: model, text: model }));
 
 /** Part of the embedding settings that a form sends, by its hidden field `part`. */
 function sourcePatch(fields: Fields): Record<string, unknown> {
@@ -124,6 +129,15 @@ export function engineRoutes(app: Hono<Env>, deps: StudioDeps): void {
     return <ReindexPanel coverage={coverageOf(status)} reindex={reindexOf(status)} />;
   };
   app.get(`${base}/reindex`, async (c) => show(c, await reindexPanel()));
+  app.post(`${base}/reindex`, async (c) => {
+    const { fields } = await readForm(c);
+    await deps.engine.index.start({ force: fields["force"] === "true" });
+    return finish(
+      c,
+      { code: "reindexing" },
+      { to: `${ENGINE}#coverage`, main: await reindexPanel(), quiet: true },
+    );
+  });
 
   app.post(`${base}/verify`, async (c) => {
     deps.health.last = null;

@@ -30,6 +30,7 @@ import {
   type StudioContext,
   type StudioDeps,
 } from "./context.tsx";
+import { dayEnd } from "./days.ts";
 import { settingsCounts } from "./settings.tsx";
 
 const BASE = "/dashboard/settings/keys";
@@ -206,10 +207,3 @@ const valuesOf = (draft: KeyDraft, before?: KeyView) => ({
   userHeader: textOr(draft.userHeader),
   userField: textOr(draft.userField),
 });
-
-/** The end of a day, here; what is no day is left for the schema to refuse. */
-export function dayEnd(text: string): string | null {
-  if (!text.trim()) return null;
-  const date = new Date(`${text.trim()}T23:59:59`);
-  return Number.isNaN(date.getTime()) ? text : date.toISOString();
-}

@@ -46,6 +46,7 @@ import {
   type StudioContext,
   type StudioDeps,
 } from "./context.tsx";
+import { dayEnd } from "./days.ts";
 import { lastHealth } from "./health.ts";
 
 /** Filters as they stand in a query; anything unknown is as if it were not there. */
@@ -150,13 +151,6 @@ export async function listParts(c: StudioContext, deps: StudioDeps): Promise<Chi
 
 const blank = (text: string | undefined): string | null => (text?.trim() ? text.trim() : null);
 
-/** A date of a form is the end of that day, here. */
-const endOfDay = (text: string | undefined): string | null => {
-  if (!text?.trim()) return null;
-  const date = new Date(`${text.trim()}T23:59:59`);
-  return Number.isNaN(date.getTime()) ? text : date.toISOString();
-};
-
 /** Single changes of one memory, by the name of the button. */
 const verbs = {
   pin: { patch: { pinned: true }, done: "pinned" },
@@ -255,7 +249,7 @@ export function memoriesRoutes(app: Hono<Env>, deps: StudioDeps): void {
         // The form knows days only: an untouched day keeps the hour it had.
         ...(draft.expiresAt === (before.expiresAt?.slice(0, 10) ?? "")
           ? {}
-          : { expiresAt: endOfDay(draft.expiresAt) }),
+          : { expiresAt: dayEnd(draft.expiresAt) }),
       });
       const { memory } = await memories.update({
         owner: null,
@@ -353,7 +347,10 @@ export function memoriesRoutes(app: Hono<Env>, deps: StudioDeps): void {
 
   app.get("/dashboard/memory/:id/delete", async (c) => {
     const memory = await memories.get({ owner: null, id: c.req.param("id") });
-    const dialog = <DeleteDialog memory={memory} owners={ownersOf(deps)} receipts={0} back={back(c)} />;
+    const receipts = await deps.engine.receipts.countUsing({ kind: "memory", id: memory.id });
+    const dialog = (
+      <DeleteDialog memory={memory} owners={ownersOf(deps)} receipts={receipts} back={back(c)} />
+    );
     return showDialog(c, deps, dialog);
   });
 

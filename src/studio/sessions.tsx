@@ -17,7 +17,7 @@ const TURNS = 20;
 const BASE = "/dashboard/activity/sessions";
 
 export function sessionsRoutes(app: Hono<Env>, deps: StudioDeps): void {
-  const { conversations, related } = deps.engine;
+  const { conversations, related, receipts } = deps.engine;
   const management = { owner: null };
 
   /** Exchanges newest first; the engine gives them oldest first. */
@@ -41,11 +41,19 @@ export function sessionsRoutes(app: Hono<Env>, deps: StudioDeps): void {
     ]);
     const episodes = page.data.toReversed();
     const ids = episodes.map((episode) => episode.id);
-    const learned = await related.learned({ owner: session.apiKeyId, episodeIds: ids });
+    const [learned, used] = await Promise.all([
+      related.learned({ owner: session.apiKeyId, episodeIds: ids }),
+      receipts.ofEpisodes({ episodeIds: ids }),
+    ]);
+    const receiptOf = new Map(used.map((receipt) => [receipt.episodeId, receipt]));
     return {
       ...session,
       episodes: total,
-      turns: episodes.map((episode) => ({ ...episode, learned: learned[episode.id] ?? [], receipt: null })),
+      turns: episodes.map((episode) => ({
+        ...episode,
+        learned: learned[episode.id] ?? [],
+        receipt: receiptOf.get(episode.id) ?? null,
+      })),
       turnsTotal: total,
       turnsFrom: from,
       learned: null,

@@ -15,6 +15,7 @@ import {
   settingsGroups,
   type Texts,
 } from "../../views/settings.tsx";
+import type { Errors } from "../../views/parts.tsx";
 import {
   chromeOf,
   errorsOf,
@@ -32,7 +33,7 @@ import { stepsPart } from "./connect.tsx";
 /** Figures beside the tabs of the settings. */
 export const settingsCounts = (deps: StudioDeps): { keys: number; providers: number } => ({
   keys: deps.admin.keys.list().filter((key) => !key.revokedAt).length,
-  providers: 0,
+  providers: deps.providers.list().length,
 });
 
 const textsOf = (settings: MemorySettings): Texts =>
@@ -64,7 +65,7 @@ export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
   const { settings } = deps.admin;
 
   const page = async (c: StudioContext, failed: MemorySettingsProps["failed"], status = 200) => {
-    const [chrome, cost] = await Promise.all([chromeOf(c, deps), memoryCost(deps)]);
+    const [chrome, cost, models] = await Promise.all([chromeOf(c, deps), memoryCost(deps), modelNames(deps)]);
     return show(
       c,
       <MemorySettingsPage
@@ -73,7 +74,7 @@ export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
         cost={cost}
         values={textsOf(settings.read())}
         failed={failed}
-        models={[]}
+        models={models}
       />,
       { status },
     );
@@ -104,8 +105,9 @@ export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
     if (!group) throw new AppError("invalid_request", "There is no such group of settings.");
     const { texts, patch } = valuesOf(group, fields);
     const wanted = fields["defaults"] === "true" ? defaultsOf(group) : patch;
-    const form = (values: Texts, errors: Record<string, string>) => (
-      <SettingsForm group={group} values={values} errors={errors} models={[]} />
+    const models = await modelNames(deps);
+    const form = (values: Texts, errors: Errors) => (
+      <SettingsForm group={group} values={values} errors={errors} models={models} />
     );
     try {
       const whole = settings.write(check(memorySettingsPatch, wanted));
@@ -125,6 +127,17 @@ export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
 const defaultsOf = (group: SettingsGroup): Record<string, unknown> =>
   Object.fromEntries(group.fields.map(({ name }) => [name, defaultSettings[name]]));
 
-async function memoryCost(_deps: StudioDeps): Promise<MemoryCost> {
-  return { requests: 0, withMemory: 0, tokensInjected: 0, tokensIn: 0 };
+const WEEK_MS = 7 * 86_400_000;
+
+async function memoryCost(deps: StudioDeps): Promise<MemoryCost> {
+  const now = Date.now();
+  return deps.engine.usage.means({ owner: null, from: now - WEEK_MS, to: now });
+}
+
+/** Models that can be chosen, as provider/model; what providers have not said yet is left out, since nobody waits here. */
+export async function modelNames(deps: StudioDeps): Promise<string[]> {
+  const lists = await deps.models.all(0).catch(() => []);
+  return lists
+    .flatMap(({ upstream, models }) => models.map((model) => `${upstream.id}/${model.id}`))
+    .slice(0, 200);
 }

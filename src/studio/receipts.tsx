@@ -1,0 +1,113 @@
+/** `/dashboard/activity/receipts`: what each request was given, and why. */
+import type { Hono } from "hono";
+import type { Env } from "../auth.ts";
+import type { Kind } from "../memory/types.ts";
+import { memoryHref } from "../../views/format.ts";
+import { resultHref } from "../../views/playground.tsx";
+import { type ReceiptDetail, type ReceiptLine, ReceiptsPage } from "../../views/receipts.tsx";
+import { frameOf, LIST_PAGE, listPage, ownerFilter } from "./activity.ts";
+import { show, type StudioContext, type StudioDeps } from "./context.tsx";
+
+const BASE = "/dashboard/activity/receipts";
+/** Words of the question that are shown and can be asked again. */
+const QUESTION = 2000;
+
+interface StoredLine {
+  id: string;
+  createdAt: string;
+  apiKeyId: string | null;
+  injected: number;
+  tokens: number;
+  reason: string | null;
+  query: string | null;
+}
+
+export const lineOf = (line: StoredLine): ReceiptLine => ({
+  id: line.id,
+  ownerId: line.apiKeyId ?? "",
+  query: line.query || null,
+  at: line.createdAt,
+  injected: line.injected,
+  tokens: line.tokens,
+  reason: line.reason,
+});
+
+const actions: Record<string, string> = {
+  created: "new",
+  updated: "updated, the old text is in its history",
+  confirmed: "said before, confirmed",
+  superseded: "replaced by it",
+  archived: "archived on request",
+  pending: "waits for review",
+};
+
+export async function receiptOf(deps: StudioDeps, id: string): Promise<ReceiptDetail> {
+  const { receipts, usage, related, conversations } = deps.engine;
+  const receipt = await receipts.get({ owner: null, id });
+  const [cost, episode, texts, learned, session] = await Promise.all([
+    usage.ofReceipt({ id, createdAt: receipt.createdAt }),
+    receipt.episodeId === null
+      ? null
+      : conversations.getEpisode({ owner: null, id: receipt.episodeId }).catch(() => null),
+    related.texts({ refs: receipt.candidates.map(({ kind, id: ref }) => ({ kind, id: ref })) }),
+    related.texts({ refs: receipt.learned.map((one) => ({ kind: "memory" as Kind, id: one.id })) }),
+    receipt.sessionId === null || receipt.apiKeyId === null
+      ? null
+      : conversations
+          .sessionByExternal({ owner: receipt.apiKeyId, externalId: receipt.sessionId })
+          .catch(() => null),
+  ]);
+  return {
+    ...lineOf({ ...receipt, query: episode?.userMessage.slice(0, QUESTION) ?? null }),
+    sessionId: receipt.sessionId,
+    sessionHref: session
+      ? `/dashboard/activity/sessions/${session.id}${episode ? `#e-${episode.id}` : ""}`
+      : null,
+    provider: receipt.provider,
+    model: receipt.model,
+    placement: receipt.placement,
+    latencyMs: receipt.latencyMs,
+    fallbacks: receipt.fallbacks,
+    candidates: receipt.candidates.map((candidate, i) => ({
+      ...candidate,
+      text: texts[i]?.text ?? null,
+      href: resultHref(candidate.kind, candidate.id, texts[i]?.sessionId ?? undefined),
+    })),
+    text: receipt.text,
+    redacted: receipt.redacted,
+    learned: receipt.learned.map((one, i) => ({
+      href: learned[i]?.text ? memoryHref(one.id) : null,
+      text: learned[i]?.text ?? "a memory that was deleted",
+      action: actions[one.action] ?? one.action,
+    })),
+    usage: cost,
+    again: null,
+  };
+}
+
+export function receiptsRoutes(app: Hono<Env>, deps: StudioDeps): void {
+  const page = async (c: StudioContext, id: string | null): Promise<Response> => {
+    const { page: n, from } = listPage(c);
+    const [frame, list, asked] = await Promise.all([
+      frameOf(c, deps),
+      deps.engine.receipts.lines({ owner: ownerFilter(c) || null, limit: LIST_PAGE, offset: from }),
+      id === null ? null : receiptOf(deps, id),
+    ]);
+    const first = list.data[0];
+    return show(
+      c,
+      <ReceiptsPage
+        frame={frame}
+        rows={list.data.map(lineOf)}
+        total={list.total}
+        from={from}
+        page={n}
+        chosen={asked ?? (first ? await receiptOf(deps, first.id) : null)}
+        asked={asked !== null}
+      />,
+    );
+  };
+
+  app.get(BASE, (c) => page(c, null));
+  app.get(`${BASE}/:id`, (c) => page(c, c.req.param("id")));
+}
