@@ -43,9 +43,14 @@ import { countLexical, ensureLexical } from "../search/lexical-tables.ts";
 import { countVectors, ensureVectors } from "../search/vector-tables.ts";
 import { createVectorIndex } from "../search/vectors.ts";
 import { createIndexer } from "./indexer.ts";
+import { createReranker } from "./rerank.ts";
+import type { RerankCall } from "./rerank.ts";
 import { createRetrieval } from "./retrieve.ts";
 import { sqliteVecPath } from "../native.ts";
 import { openSeal } from "../seal.ts";
+import { createAsk } from "../upstream/ask.ts";
+import { createProviders } from "../upstream/providers.ts";
+import { createTransport } from "../upstream/transport.ts";
 import { createRelated } from "./related.ts";
 import { createStore } from "./store.ts";
 import { createSummarizer } from "./summarize.ts";
@@ -88,12 +93,18 @@ function joinEngine(db: Database, options: EngineOptions) {
   const settings = settingsReader(db, seal);
   const metrics = createMetrics();
   const jobs = createJobs({ db, log, now, leaseName: options.leaseName });
+  const transport = createTransport();
+  const ask = createAsk({ providers: createProviders({ db, seal }), transport });
   const embedding = createEmbedding({
     config: options.config,
     log,
     now,
     settings: () => settings.read(),
-    provider: () => null,
+    provider: (id) => {
+      const found = ask.find(id);
+      return found && { baseUrl: found.base, apiKey: found.apiKey, headers: found.headers };
+    },
+    fetch: ask.fetch,
     track: () => jobs.track(),
   });
   const indexer = createIndexer({
@@ -182,7 +193,14 @@ function joinEngine(db: Database, options: EngineOptions) {
     rrfK: options.config.MEMORY_RRF_K,
     embedding,
     fill: () => indexer.fill(),
-    reranker: null,
+    reranker: createReranker(async ({ model, ...request }, signal) => {
+      const slash = model.indexOf("/");
+      const body = { model: model.slice(slash + 1), ...request };
+      // The reranker checks what came: rows, numbers, no index twice.
+      return (await ask.post(model.slice(0, slash), "/rerank", body, signal)) as Awaited<
+        ReturnType<RerankCall>
+      >;
+    }),
     qdrant: null,
   });
   const { nightly, ...summarizer } = createSummarizer({ db, store, now });
@@ -285,6 +303,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       await backends.stop();
       await qdrant.stop();
       await embedding.close();
+      transport.close();
     },
   };
 }
