@@ -1,6 +1,7 @@
 /** The conversation routes; here sessions and episodes: the verbatim record, for programs that do not talk through the proxy. */
 import { z } from "zod";
 import { bulkImport } from "./bulk.ts";
+import { contextOperations } from "./context.ts";
 import { entityOperations } from "./entities.ts";
 import { summaryOperations } from "./summaries.ts";
 import type { Engine } from "../engine.ts";
@@ -35,6 +36,7 @@ export function conversationOperations(engine: Engine): Operation[] {
     ...episodeOperations(engine),
     ...entityOperations(engine),
     ...summaryOperations(engine),
+    ...contextOperations(engine),
   ];
 }
 

@@ -16,6 +16,7 @@ import { routeMemories } from "../backends/routed.ts";
 import { SqliteBackend } from "../backends/sqlite.ts";
 import { createQdrant } from "../backends/mirror/part.ts";
 import { memorySource } from "../backends/mirror/source.ts";
+import { createContext } from "../conversations/context.ts";
 import { createConversations } from "../conversations/engine.ts";
 import type { RecordHooks } from "../conversations/deps.ts";
 import { eraseEpisode, muteEpisode } from "../conversations/erase.ts";
@@ -275,6 +276,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       memories: { ...routeMemories(memories, backends), ...summarizer },
       backends: { status: async () => backends.status() },
       conversations,
+      context: createContext({ db, retrieve: retrieval.calls.retrieve }),
       exchange,
       receipts: createReceipts(db),
       usage: createUsage(db),

@@ -1,7 +1,7 @@
 /** Sessions, episodes, entities, relationships and summaries, as the routes take and show them. */
 import { z } from "zod";
 import { limits } from "../memory/types.ts";
-import { ranks, resolution } from "./memory.ts";
+import { memory, ranks, resolution } from "./memory.ts";
 import { count, jsonObject, limit, offset, ownerName, text, time } from "./common.ts";
 
 /** Characters of one side of an exchange. */
@@ -200,3 +200,40 @@ export function withRedacted<Row extends object>(row: Row, count: number): Row &
 export function foundOf<S extends z.ZodType>(row: S) {
   return z.strictObject({ data: z.array(row), total: count, resolution });
 }
+
+const contextRow = { score: ranks.score, tier: ranks.tier, tokens: count, text: z.string() };
+
+export const contextPackage = z
+  .strictObject({
+    data: z.array(
+      z.discriminatedUnion("kind", [
+        z.strictObject({ kind: z.literal("memory"), id: z.uuid(), ...contextRow, item: memory }),
+        z.strictObject({ kind: z.literal("episode"), id: rowId, ...contextRow, item: episode }),
+        z.strictObject({
+          kind: z.literal("entity"),
+          id: rowId,
+          ...contextRow,
+          item: z.strictObject({
+            ...entityFields,
+            relationships: z.array(
+              z.strictObject({
+                fromId: rowId,
+                toId: rowId,
+                label: z.string(),
+                metadata: anyObject,
+                createdAt: time,
+                from: z.string(),
+                to: z.string(),
+              }),
+            ),
+          }),
+        }),
+        z.strictObject({ kind: z.literal("summary"), id: rowId, ...contextRow, item: summary }),
+      ]),
+    ),
+    text: z.string().meta({ description: "The block as it would be injected." }),
+    totalTokensUsed: count,
+    budgetMaxTokens: count,
+    resolution,
+  })
+  .meta({ id: "ContextPackage" });

@@ -138,7 +138,6 @@ try {
     "≥ 2,000",
   );
   print("small request meanwhile, ms", spread(besideMs), "–");
-  print("main event loop's worst stall meanwhile, ms", (loop.max / 1e6).toFixed(1), "≤ 10");
 
   const session = ((await call("GET", "/sessions/by-external/long", undefined, key)).body as { id: number })
     .id;
