@@ -8,8 +8,8 @@ const mayUse: Record<string, string[]> = {
   extract: ["text"],
   importers: ["extract", "text", "data", "error", "memory"],
   embed: ["text", "native", "native-files", "error"],
-  upstream: ["error", "log", "memory"],
-  db: ["text", "error", "memory", "schemas"],
+  upstream: ["error", "log", "memory", "db", "seal"],
+  db: ["text", "error", "memory", "schemas", "seal"],
   search: ["db", "text", "embed", "extract", "native", "error", "log", "memory"],
   worker: ["memory", "config", "engine", "error", "log", "metrics"],
 };
