@@ -229,7 +229,16 @@ function readCue(
   const { cue } = match.compiled;
   const start = options.offset + match.at;
   // "Can you forget that …" stands behind the place where the sentence begins to ask.
-  const asks = match.at < limit ? limit : (nextAsk(sentence, match.valueAt, compiled) ?? sentence.length);
+  const behind = (): number => nextAsk(sentence, match.valueAt, compiled) ?? sentence.length;
+  // A request is what an instruction is about ("when I say stop, give me …"): only a question ends it.
+  const asks =
+    cue.whole === true
+      ? options.question
+        ? behind()
+        : sentence.length
+      : match.at < limit
+        ? limit
+        : behind();
   const end = match.valueEnd ?? Math.min(Math.max(clauseEnd, match.valueAt), Math.max(asks, match.valueAt));
   let raw = match.groups["new"] ?? sentence.slice(match.valueAt, Math.min(end, match.valueAt + BEHIND));
   if (cue.family === "retract") return { kind: "retract", start, confident: cue.id !== "wait" };
@@ -262,6 +271,8 @@ function readCue(
   groups = { ...groups, thing };
   const fact = factOf(cue, value, groups, compiled, options.role, start);
   if (fact === null) return null;
+  // What ended names what it ends: "I no longer use Vim".
+  if (cue.correction === true && cue.polarity === "-" && fact.slot === null) supersedes ??= value;
   const correction = cue.correction === true || (corrects && supersedes !== undefined);
   return {
     kind: "fact",

@@ -1,6 +1,7 @@
 import type { Lang } from "../../text/language.ts";
 import { german } from "./de.ts";
 import { english } from "./en.ts";
+import { french } from "./fr.ts";
 import { dutch } from "./nl.ts";
 import type { Language } from "./shape.ts";
 
@@ -8,7 +9,7 @@ import type { Language } from "./shape.ts";
 export const languages: Readonly<Record<Lang, Language>> = {
   en: english,
   de: german,
-  fr: english,
+  fr: french,
   es: english,
   pt: english,
   it: english,
