@@ -130,7 +130,7 @@ function build(language: Language): Compiled {
     passing: regex(`^(?:${source(language.passing)})$`),
     states: regex(`^(?:${source(language.states)})${after}`),
     corrects: regex(
-      `^[\\s\\p{P}]*(?:(?:${source(language.leads)})${after}[\\s,:!.…、，-]*){0,4}(?:${source(language.corrects)})${after}`,
+      `(?:^|[,;:]|\\s[-\\u2013])[\\s\\p{P}]*(?:(?:${source(language.leads)})${after}[\\s,:!.…、，-]*){0,4}(?:${source(language.corrects)})${after}`,
       "iu",
     ),
     notOld: regex(source(language.notOld)),

@@ -66,9 +66,9 @@ export function readSentence(text: string, compiled: Compiled, options: ReadOpti
   // A question behind a statement does not spoil it; one in front of it, or of the whole sentence, does.
   const limit = asksAt ?? sentence.length;
   const asked = question && asksAt === null;
-  const found = findCues(sentence, compiled, options.role, asked, limit);
-  const readings: Reading[] = [];
   const corrects = compiled.corrects.test(sentence.slice(0, BEFORE));
+  const found = findCues(sentence, compiled, { role: options.role, asked, limit, corrects });
+  const readings: Reading[] = [];
   for (const [index, match] of found.entries()) {
     const following = found[index + 1];
     const end = match.compiled.cue.whole === true ? sentence.length : (following?.clause ?? sentence.length);
@@ -85,7 +85,17 @@ function nextAsk(sentence: string, from: number, compiled: Compiled): number | n
   return match === null ? null : match.index;
 }
 
-function findCues(sentence: string, compiled: Compiled, role: Role, asked: boolean, limit: number): Found[] {
+interface FindOptions {
+  role: Role;
+  /** All of the sentence asks. */
+  asked: boolean;
+  /** Where it begins to ask. */
+  limit: number;
+  /** It says that it corrects. */
+  corrects: boolean;
+}
+
+function findCues(sentence: string, compiled: Compiled, options: FindOptions): Found[] {
   const found: Found[] = [];
   const quotes = quotedRanges(sentence);
   let next = 0;
@@ -101,10 +111,10 @@ function findCues(sentence: string, compiled: Compiled, role: Role, asked: boole
     if (quotes.some(([start, end]) => at >= start && at < end)) continue;
     const clause = clauseStart(sentence, at, next, compiled);
     if (clause === null) continue;
-    const best = bestCue(sentence, at, clause, compiled, role);
+    const best = bestCue(sentence, at, clause, compiled, options);
     if (best === null) continue;
     const { cue } = best.compiled;
-    if ((asked || at >= limit) && cue.inQuestion !== true) continue;
+    if ((options.asked || at >= options.limit) && cue.inQuestion !== true) continue;
     if (cue.first === true && !isFirst(sentence, at, compiled)) continue;
     if (isBlocked(sentence, at, compiled)) continue;
     found.push(best);
@@ -119,11 +129,18 @@ function isFirst(sentence: string, at: number, compiled: Compiled): boolean {
 }
 
 /** The cue that matches at this place; of several with a tail the one that ends first. */
-function bestCue(sentence: string, at: number, clause: number, compiled: Compiled, role: Role): Found | null {
+function bestCue(
+  sentence: string,
+  at: number,
+  clause: number,
+  compiled: Compiled,
+  options: FindOptions,
+): Found | null {
   let best: Found | null = null;
   for (const candidate of compiled.cues) {
     const { cue, head, tail, not } = candidate;
-    if (role === "assistant" ? cue.you !== true && cue.sayAssistant === undefined : cue.you === true)
+    if (cue.marked === true && !options.corrects) continue;
+    if (options.role === "assistant" ? cue.you !== true && cue.sayAssistant === undefined : cue.you === true)
       continue;
     head.lastIndex = at;
     const match = head.exec(sentence);
@@ -135,7 +152,7 @@ function bestCue(sentence: string, at: number, clause: number, compiled: Compile
       if (not.test(sentence)) continue;
     }
     let valueEnd: number | null = null;
-    let next = Math.max(valueAt, at + 1);
+    let next = Math.max(at + match[0].length, at + 1);
     let groups: Record<string, string | undefined> = { ...match.groups };
     if (tail !== null) {
       let clauseText = sentence.slice(valueAt, valueAt + LONGEST_TAIL_SEARCH);
@@ -167,6 +184,8 @@ function clauseStart(sentence: string, at: number, after: number, compiled: Comp
   const since = before.slice(delimiter);
   const trimmed = since.trim();
   const boundary = from + delimiter;
+  // Right behind another cue: inside its value.
+  if (trimmed === "" && delimiter === 0 && after > 0) return null;
   if (trimmed === "") return delimiter === 0 ? boundary : boundary - 1;
   if (delimiter === 0 && after > 0) {
     // Behind another cue's value and no delimiter between: only a join begins a clause.

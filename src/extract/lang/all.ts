@@ -3,6 +3,7 @@ import { german } from "./de.ts";
 import { english } from "./en.ts";
 import { french } from "./fr.ts";
 import { dutch } from "./nl.ts";
+import { spanish } from "./es.ts";
 import type { Language } from "./shape.ts";
 
 /** Every language file by its code. */
@@ -10,7 +11,7 @@ export const languages: Readonly<Record<Lang, Language>> = {
   en: english,
   de: german,
   fr: french,
-  es: english,
+  es: spanish,
   pt: english,
   it: english,
   nl: dutch,

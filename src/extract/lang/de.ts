@@ -148,6 +148,7 @@ export const german: Language = {
       family: "identity",
       polarity: "+",
       correction: true,
+      marked: true,
       head: "(?:(?:sorry|ups|ach|oh|nein|moment|korrektur|hm|entschuldigung|kleine korrektur|pardon)[ ,:!.-]+){0,3}(?:(?:eigentlich|tatsächlich|genau genommen|richtig|genauer gesagt)[ ,]+)?(?:(?:ist|sind|heißt|war) (?:es|er|sie|das)|es ist|das ist|er ist|sie ist|es heißt|es sind|ich meinte|ich meine|gemeint war|richtig ist|korrekt ist)(?: (?:eigentlich|tatsächlich|nämlich|in wirklichkeit|doch|natürlich|jetzt))* (?<new>.{1,120}?)(?:,? (?:und )?nicht|,? statt|,? anstatt|,? und kein|,? kein) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
       say: "Korrigiert: {new}, nicht {old}",
     },
@@ -156,6 +157,7 @@ export const german: Language = {
       family: "identity",
       polarity: "+",
       correction: true,
+      marked: true,
       head: "(?:(?:sorry|ups|ach|oh|nein|moment|korrektur|eigentlich)[ ,:!.-]+){0,3}(?:es ist|das ist|es heißt|ist es|nicht)(?: eigentlich)?(?: nicht)? (?<old>[^,;!?]{1,80}?), sondern",
       say: "Korrigiert: {value}, nicht {old}",
     },
@@ -649,7 +651,7 @@ export const german: Language = {
   states:
     "(?:nicht|kein|zu|so|sehr|ganz|ziemlich|total|schon|fast|gerade|oft|nie|manchmal|kaputt|langsam|down|weg|fertig|bereit|da|hier|dort|leer|voll|tot|offline|über\\b|dass|wie|warum|was|ob|wenn|weil|einfach|klar|falsch|richtig|gut|schlecht|super|toll|schön|schrecklich|furchtbar|krank|müde|beschäftigt|spät|früh|verrückt|ein (?:problem|chaos|bisschen|wenig)|das (?:gleiche|problem|gegenteil)|fällig|überfällig|verloren|kalt|heiß|nass|dreckig|alt\\b|neu\\b|anders|unterschiedlich|unsicher|sicher|abgestürzt|gelöscht|verschwunden|eingefroren|unterwegs|in ordnung|am ende|im eimer|immer|noch|leider|endlich|wieder|auf(?:gebraucht|getreten)|ver\\w+t\\b|ge\\w+t\\b|ge\\w+en\\b)",
   corrects:
-    "eigentlich|tatsächlich|korrektur|genauer gesagt|genau genommen|in wirklichkeit|sorry|ups|kleine korrektur|ich meinte|entschuldigung|nein|nee|moment|update",
+    "(?:es|das) (?:ist|heißt) (?:eigentlich|tatsächlich|doch)|eigentlich|tatsächlich|korrektur|genauer gesagt|genau genommen|in wirklichkeit|sorry|ups|kleine korrektur|ich meinte|entschuldigung|nein|nee|moment|update",
   notOld: "(?:,? (?:und )?nicht| statt| anstatt|, kein) ",
   keyless:
     "immer|meistens|meist|normalerweise|üblicherweise|gewöhnlich|oft|häufig|stets|nie|niemals|wohne|wohnt|lebe|arbeite|arbeitet|mag|liebe|hasse|bevorzuge|benutze|nutze|verwende|nehme|heißt|heiße|bin|ist|sind|habe|hab|hatte|mein|meine|meinen|meinem|meiner|ich|gesagt|erzählt|dass|nicht|kein|keine|keinen|der|die|das|den|dem|ein|eine|einen|name|allergisch|mehr|was|alles|über|entschieden|gewählt|genommen|werde|trinke|esse|spreche",

@@ -159,6 +159,7 @@ export const english: Language = {
       family: "identity",
       polarity: "+",
       correction: true,
+      marked: true,
       head: "(?:(?:sorry|oops|ah|oh|hey|no|wait|correction|hmm|actually|btw|fyi|small fix|one correction|quick correction)[ ,:!.-]+){0,3}(?:actually[ ,]+)?(?:it's|its|it is|that's|that is|that should be|it should be|should be|i meant|i mean|make (?:that|it)|make it) (?:actually |really |in fact |supposed to be )?(?<new>.{1,120}?)(?:,? (?:and )?not|,? instead of|,? rather than) (?<old>[^,;!?]{1,80}?)(?=$|[.,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
       say: "Corrected: {new}, not {old}",
     },
@@ -167,6 +168,7 @@ export const english: Language = {
       family: "identity",
       polarity: "+",
       correction: true,
+      marked: true,
       head: "(?:(?:sorry|oops|ah|oh|hey|no|wait|correction|hmm|actually)[ ,:!.-]+){0,3}(?:it's|its|it is|that's|that is) (?:actually )?not (?<old>.{1,80}?)[,;]? (?:but|it's|its|it is|rather)(?: actually)?",
       say: "Corrected: {value}, not {old}",
     },
@@ -661,7 +663,7 @@ export const english: Language = {
   states:
     "(?:not|too|so|very|really|quite|getting|being|going|gone|already|almost|nearly|usually|often|never|sometimes|broken|slow|down|up|failing|running|working|stuck|dead|empty|full|ready|done|here|there|over|off|on fire|out of|about|like|to\\b|that\\b|how\\b|why\\b|what\\b|whether\\b|if\\b|because\\b|simple\\b|clear\\b|killing|driving|making|trying|asking|complaining|crying|sleeping|hurting|annoying|acting|visiting|coming|leaving|waiting|having|doing|getting|looking|saying|telling|thinking|wrong|right\\b|fine|okay|ok|good|great|bad|terrible|awful|angry|mad|sad|happy|upset|sick|ill|tired|busy|late|early|crazy|insane|a (?:mess|disaster|nightmare|bit|little|lot|problem)|the (?:same|following|problem|issue|worst|best|opposite)|due|overdue|missing|lost|cold|hot|wet|dirty|old|new\\b|different|similar|unable|afraid|sure|unsure|supposed|used|based on|able|yours|mine|this|it|as follows|below|above|in (?:trouble|town|pain|the way)|at risk|under|turning|\\w+ing\\b(?! (?:team|shift|list|station|group|school|machine))|\\w+ed\\b(?= (?:by|to|from|out|up|down|because|when|again|and)|$))",
   corrects:
-    "actually|correction|in fact|to correct|let me correct|sorry|oops|small correction|quick correction|one correction|update|i meant|i misspoke|no wait|wait",
+    "(?:it's|it is|that's|that is|its) actually|no, it's|no it's|actually|correction|in fact|to correct|let me correct|sorry|oops|small correction|quick correction|one correction|update|i meant|i misspoke|no wait|wait",
   notOld: "(?:,? (?:and )?not| instead of| rather than|, no longer) ",
   keyless:
     "usually|always|never|often|typically|normally|generally|tend to|hardly ever|rarely|seldom|live|lives|living|work|works|working|like|likes|love|hate|prefer|enjoy|am|is|are|called|named|name|use|using|uses|going to|will|my|mine|decided|chose|picked|selected|said|told|mentioned|fact|stuff|things?|memory|memories|note|notes|anything|everything|please|about|a|an|the|going|went|favou?rite|do|don't|not|have|has|allergic to(?= \\b)|i'm|i'll|remember|that",

@@ -143,6 +143,7 @@ export const french: Language = {
       family: "identity",
       polarity: "+",
       correction: true,
+      marked: true,
       head: "(?:(?:pardon|désolée?|oups|ah|oh|non|attends|correction|euh|petite correction|excuse-moi)[ ,:!.-]+){0,3}(?:(?:en fait|en réalité|plus exactement|plutôt|à vrai dire)[ ,]+)?(?:c'est|ce sont|c'était|il s'agit de|il s'agit d'|ça s'écrit|je voulais dire|je veux dire|il s'appelle|elle s'appelle)(?: (?:en fait|en réalité|plutôt|bien))* ?(?<new>.{1,120}?)(?:,? (?:et )?(?:non )?pas|,? et non|,? au lieu de|,? au lieu d'|,? plutôt que|,? non) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
       say: "Corrigé : {new}, pas {old}",
     },
@@ -151,6 +152,7 @@ export const french: Language = {
       family: "identity",
       polarity: "+",
       correction: true,
+      marked: true,
       head: "(?:(?:pardon|désolée?|oups|non|correction|en fait|en réalité)[ ,:!.-]+){0,3}(?:ce n'est pas|c'est pas|pas) (?<old>[^,;!?]{1,80}?),? (?:mais|c'est)",
       say: "Corrigé : {value}, pas {old}",
     },
@@ -525,7 +527,7 @@ export const french: Language = {
   states:
     "(?:pas|trop|si|très|assez|vraiment|déjà|presque|en train|souvent|jamais|parfois|cassée?s?|lente?s?|en panne|prête?s?|ici|là|vide|pleine?|morte?|fini|hors|que|comment|pourquoi|si|parce|simple|claire?|faux|fausse|juste|bonne?|mauvaise?|super|géniale?|belle|beau|terrible|malade|fatiguée?|occupée?|en retard|tôt|folle|fou|un (?:problème|désastre|peu)|le (?:même|problème|contraire)|perdue?|froide?|chaude?|mouillée?|sale|vieux|vieille|nouveau|nouvelle\\b|différente?|sûre?|plantée?|supprimée?|de savoir|de comprendre|d'avoir|de (?:faire|trouver|savoir|voir)|[\\w\\u00c0-\\u024f]+ée?s?(?=$| (?:par|de|à|depuis|en)))",
   corrects:
-    "en fait|en réalité|correction|plus exactement|pardon|désolée?|oups|petite correction|je voulais dire|non|attends|à vrai dire|mise à jour",
+    "c'est (?:en fait|plutôt|en réalité)|en fait|en réalité|correction|plus exactement|pardon|désolée?|oups|petite correction|je voulais dire|non|attends|à vrai dire|mise à jour",
   notOld: "(?:,? (?:et )?(?:non )?pas| au lieu de| plutôt que|, et non) ",
   keyless:
     "toujours|souvent|généralement|habituellement|d'habitude|jamais|rarement|habite|vis|travaille|aime|adore|déteste|préfère|utilise|prends|appelle|m'appelle|s'appelle|suis|est|sont|ai|avais|mon|ma|mes|je|j'|dit|raconté|que|ne|n'|pas|plus|le|la|les|l'|un|une|nom|allergique|ce|tout|sur|de|du|des|d'|décidé|choisi|pris|bois|mange|à|chez",

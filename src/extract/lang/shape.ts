@@ -32,6 +32,8 @@ export interface Cue {
   sayAssistant?: string;
   /** An earlier fact changes. */
   correction?: true;
+  /** Only in a sentence that says it corrects: "it's a bug, not a feature" corrects nothing. */
+  marked?: true;
   /** Also in a question ("can you forget that …"). */
   inQuestion?: true;
   /** The value holds the whole clause, later cues too ("remember that I prefer …"). */
