@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -14,6 +14,8 @@ import { join } from "node:path";
 import type { Finding } from "../src/doctor/types.ts";
 import { startHub } from "./support/hub.ts";
 import { STATIC_REPO, testModels } from "./support/models.ts";
+
+setDefaultTimeout(60_000);
 
 let dir: string;
 let dataDir: string;

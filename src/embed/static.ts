@@ -52,7 +52,7 @@ export async function openStatic(folder: string, model: string): Promise<Embedde
       }
       return vectors;
     },
-    windows: (text) => cutWindows(text, WINDOW_TOKENS, count, true),
+    windows: (text) => cutWindows(text, WINDOW_TOKENS, count, Infinity),
     close: () => Promise.resolve(),
   };
 }

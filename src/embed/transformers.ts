@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { loadOnnx } from "../native.ts";
+import { loadOnnx, trimHeap } from "../native.ts";
 import { EmbeddingError, type Embedder } from "./types.ts";
 import { cutWindows } from "./windows.ts";
 import { createTokenizer } from "./wordpiece.ts";
@@ -20,8 +20,12 @@ export const TRANSFORMERS_WEIGHTS = [
 
 /** Tokens of a slice, padding counted. */
 const SLICE_TOKENS = 512;
+/** Tokens of a window: small sentence models are trained on less than half of what they accept. Long texts get larger ones. */
+const WINDOW_TOKENS = 256;
 /** `[CLS]` and `[SEP]`. */
 const SPECIAL_TOKENS = 2;
+/** A window's tokens are counted piece by piece, which may be a few off. */
+const SLACK = 8;
 
 export interface TransformersOptions {
   /** Folder that holds `{model}/config.json` and so on. */
@@ -47,7 +51,7 @@ export async function openTransformers({
   const missing = loadOnnx(dataDir);
   if (missing !== null) throw down(missing.reason);
 
-  const windowTokens = (await inputTokens(folder)) - SPECIAL_TOKENS;
+  const longest = (await inputTokens(folder)) - SPECIAL_TOKENS;
   const extract = await openPipeline(modelsDir, model, weights);
   const count = await tokenCounter(folder);
   const queue = createQueue();
@@ -62,6 +66,7 @@ export async function openTransformers({
   let closed = false;
   const [probe] = await run(["dimension"]);
   const dimensions = probe?.length ?? 0;
+  await trimHeap();
 
   return {
     source: "transformers",
@@ -70,7 +75,7 @@ export async function openTransformers({
     signature: `transformers:${model}:${dimensions}`,
     async embed(texts, signal) {
       const vectors: Float32Array[] = texts.map(() => new Float32Array(dimensions));
-      for (const slice of slices(texts, count, windowTokens)) {
+      for (const slice of slices(texts, count, longest)) {
         const answer = await queue(slice.length === 1 && texts.length === 1, () => {
           signal?.throwIfAborted();
           if (closed) throw down("the transformers model was closed.");
@@ -80,7 +85,7 @@ export async function openTransformers({
       }
       return vectors;
     },
-    windows: (text) => cutWindows(text, windowTokens - 8, count),
+    windows: (text) => cutWindows(text, Math.min(WINDOW_TOKENS, longest) - SLACK, count, longest - SLACK),
     async close() {
       if (closed) return;
       closed = true;

@@ -33,19 +33,19 @@ export async function embedItems(
 
 /**
  * Cuts a text at word boundaries into windows of at most `size` units as `count` counts them, an eighth of a window
- * shared with the one before. With `grow` windows become larger where eight would not reach the end; without, the rest
- * is left out.
+ * shared with the one before. Where eight do not reach the end they become larger, up to `most`; what is still left is
+ * left out.
  */
 export function cutWindows(
   text: string,
   size: number,
   count: (piece: string) => number,
-  grow = false,
+  most = size,
 ): string[] {
   if (text.length * 3 <= size || count(text) <= size) return [text];
   const pieces = text.match(/\s*\S{1,32}|\s+$/gu) ?? [];
   const sizes = pieces.map(count);
-  const window = grow ? Math.max(size, windowThatReaches(sizes)) : size;
+  const window = Math.max(size, Math.min(most, windowThatReaches(sizes)));
   const windows: string[] = [];
   let from = 0;
   while (from < pieces.length && windows.length < MOST_WINDOWS) {

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hostileFolder, runBinary, startBinary, wasFooled } from "../support/binary.ts";
+
+setDefaultTimeout(60_000);
 
 describe("the executable, alone in a hostile folder", () => {
   let folder: string;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -20,6 +20,8 @@ import { startHub } from "../support/hub.ts";
 import { testModels } from "../support/models.ts";
 import { notifySocket } from "../support/notify-socket.ts";
 import { asNobody, canSandbox, inside } from "../support/sandbox.ts";
+
+setDefaultTimeout(60_000);
 
 let dir: string;
 let dataDir: string;

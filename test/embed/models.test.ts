@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   cpSync,
   existsSync,
@@ -16,6 +16,8 @@ import { createModels, type ModelStatus } from "../../src/embed/models.ts";
 import { openStatic } from "../../src/embed/static.ts";
 import { startHub, type Hub } from "../support/hub.ts";
 import { STATIC_REPO, testModels, TRANSFORMERS_REPO } from "../support/models.ts";
+
+setDefaultTimeout(60_000);
 
 const models = testModels();
 const POTION = "minishlab/potion-base-8M";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +8,8 @@ import { embedItem } from "../../src/embed/windows.ts";
 import { TRANSFORMERS_REPO as model, testModels } from "../support/models.ts";
 import { cosine } from "../support/tables.ts";
 
+// A model is opened and run; machines differ.
+setDefaultTimeout(60_000);
 const models = testModels();
 
 describe.skipIf(models === null)("MiniLM on ONNX Runtime", () => {
@@ -66,7 +68,7 @@ describe.skipIf(models === null)("MiniLM on ONNX Runtime", () => {
   });
 
   test("long texts become windows, and the end is found", async () => {
-    const text = "the weather report spoke of rain in the hills and wind at the coast ".repeat(100);
+    const text = "the weather report spoke of rain in the hills and wind at the coast ".repeat(50);
     const windows = embedder.windows(`${text} I keep my violin in the attic`);
     expect(windows.length).toBeGreaterThan(2);
     expect(windows.length).toBeLessThanOrEqual(8);
@@ -75,7 +77,7 @@ describe.skipIf(models === null)("MiniLM on ONNX Runtime", () => {
     const scores = item.map((vector) => cosine(vector, query));
     expect(scores.indexOf(Math.max(...scores))).toBe(item.length - 1);
     expect(await embedItem(embedder, "x".repeat(1_000_000))).toHaveLength(1);
-    expect(await embedItem(embedder, "乌龙茶".repeat(330_000))).toHaveLength(8);
+    expect(embedder.windows("乌龙茶".repeat(330_000))).toHaveLength(8);
   });
 
   const damage: [what: string, file: string, harm: (path: string) => void, sentence: string][] = [
