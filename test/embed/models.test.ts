@@ -186,7 +186,7 @@ describe.skipIf(models === null)("models", () => {
   for (const [what, set, sentence] of faults) {
     test(`${what}: a clear reason, no model`, async () => {
       set(hub);
-      const all = create({ idleMs: 100 });
+      const all = create(hub.faults.silent === true ? { idleMs: 100 } : {});
       expect(await reason(all.pull("static"))).toMatch(sentence);
       expect(all.status("static").state).toBe("failed");
     });
