@@ -1,14 +1,19 @@
-/** `recollect memory list|search|add|delete`: the data of one key, also while the server runs. */
-import { openEngine } from "../memory/engine.ts";
+/** `recollect memory list|search|add|export|import|delete`: the data of one key, also while the server runs. */
 import { memoryTypes } from "../memory/types.ts";
 import type { Memory, MemoryType } from "../memory/types.ts";
-import { exit, ownerFlag, stringFlag, UsageError } from "./verb.ts";
+import { ownerOf, withEngine } from "./engine.ts";
+import type { CliEngine } from "./engine.ts";
+import { exportTo, importFrom } from "./transfer.ts";
+import { exit, stringFlag, UsageError } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 
 export const verb: Verb = {
   usage: [
     "recollect memory list [--type TYPE] [--query TEXT] [--limit N] [--json] [--key ID]",
+    "recollect memory search QUERY [--limit N] [--json] [--key ID]",
     "recollect memory add CONTENT [--name KEY] [--type TYPE] [--key ID]",
+    "recollect memory export FILE [--memories-only] [--key ID]",
+    "recollect memory import FILE [--key ID]",
     "recollect memory delete ID [--proof] [--source] [--key ID]",
   ],
   options: {
@@ -20,38 +25,30 @@ export const verb: Verb = {
     json: { type: "boolean" },
     proof: { type: "boolean" },
     source: { type: "boolean" },
+    "memories-only": { type: "boolean" },
   },
   async run(call) {
     const [action, ...args] = call.args;
-    const actions: Record<string, [count: number, run: (engine: Engine, owner: string) => Promise<void>]> = {
-      list: [0, (engine, owner) => list(call, engine, owner)],
-      add: [1, (engine, owner) => add(call, engine, owner, args[0]!)],
-      delete: [1, (engine, owner) => remove(call, engine, owner, args[0]!)],
-    };
+    const actions: Record<string, [count: number, run: (engine: CliEngine, owner: string) => Promise<void>]> =
+      {
+        list: [0, (engine, owner) => list(call, engine, owner)],
+        search: [1, (engine, owner) => search(call, engine, owner, args[0]!)],
+        add: [1, (engine, owner) => add(call, engine, owner, args[0]!)],
+        export: [1, (engine, owner) => exportTo(call, engine, owner, args[0]!)],
+        import: [1, (engine, owner) => importFrom(call, engine, owner, args[0]!)],
+        delete: [1, (engine, owner) => remove(call, engine, owner, args[0]!)],
+      };
     const found = action === undefined ? undefined : actions[action];
     if (!found) throw new UsageError(`This takes: ${Object.keys(actions).join(", ")}.`);
     if (args.length !== found[0])
       throw new UsageError(`memory ${action} takes ${found[0]} argument(s); ${args.length} given.`);
     typeFlag(call);
     limitFlag(call);
-    const { db, config } = call.database();
-    let owner: string;
-    try {
-      owner = ownerFlag(call, db);
-    } finally {
-      db.close();
-    }
-    const opened = openEngine({ config, log: call.log(config), leaseName: `cli-${crypto.randomUUID()}` });
-    try {
-      await found[1](opened.engine, owner);
-    } finally {
-      await opened.stop();
-    }
+    const owner = ownerOf(call);
+    await withEngine(call, (engine) => found[1](engine, owner));
     return exit.ok;
   },
 };
-
-type Engine = ReturnType<typeof openEngine>["engine"];
 
 function typeFlag(call: Call): MemoryType | undefined {
   const type = stringFlag(call, "type");
@@ -73,7 +70,7 @@ function show(call: Call, memory: Memory): void {
   call.print(`${memory.id}  ${memory.type}  ${memory.key ?? "–"}  ${memory.content.replaceAll(/\s+/g, " ")}`);
 }
 
-async function list(call: Call, engine: Engine, owner: string): Promise<void> {
+async function list(call: Call, engine: CliEngine, owner: string): Promise<void> {
   const type = typeFlag(call);
   const q = stringFlag(call, "query");
   const { data, total } = await engine.memories.list({
@@ -92,7 +89,30 @@ async function list(call: Call, engine: Engine, owner: string): Promise<void> {
   call.world.stderr.write(`${data.length} of ${total} memories.\n`);
 }
 
-async function add(call: Call, engine: Engine, owner: string, content: string): Promise<void> {
+async function search(call: Call, engine: CliEngine, owner: string, query: string): Promise<void> {
+  const found = await engine.retrieval.retrieve({
+    owner,
+    query,
+    limit: limitFlag(call),
+    mode: "interactive",
+    kinds: ["memory"],
+  });
+  if (call.flags["json"] === true) {
+    call.print(JSON.stringify(found, null, 2));
+    return;
+  }
+  for (const result of found.results) {
+    if (result.kind !== "memory") continue;
+    call.print(
+      `${result.score === null ? "–" : result.score.toFixed(3)}  ${result.tier}  ${result.id}  ${result.item.content}`,
+    );
+  }
+  call.world.stderr.write(
+    `${found.results.length} found.${found.resolution.fallbackReason ? ` ${found.resolution.fallbackReason}` : ""}\n`,
+  );
+}
+
+async function add(call: Call, engine: CliEngine, owner: string, content: string): Promise<void> {
   const type = typeFlag(call);
   const key = stringFlag(call, "name");
   const { memory, created, redacted } = await engine.memories.create({
@@ -108,7 +128,7 @@ async function add(call: Call, engine: Engine, owner: string, content: string): 
   );
 }
 
-async function remove(call: Call, engine: Engine, owner: string, id: string): Promise<void> {
+async function remove(call: Call, engine: CliEngine, owner: string, id: string): Promise<void> {
   const proof = call.flags["proof"] === true;
   const result = await engine.memories.remove({ owner, id, proof, source: call.flags["source"] === true });
   call.print(result.proof ? JSON.stringify(result.proof, null, 2) : "Deleted for good.");

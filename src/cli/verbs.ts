@@ -7,8 +7,14 @@ export type VerbEntry = { summary: string; load: () => Promise<{ verb: Verb }> }
 export const verbs: Record<string, VerbEntry> = {
   serve: { summary: "run the appliance (what happens without a verb)", load: () => import("./serve.ts") },
   key: { summary: "create, list, rotate, revoke, merge API keys", load: () => import("./key.ts") },
-  memory: { summary: "list, search, add, delete memories", load: () => import("./memory.ts") },
+  provider: { summary: "add, list, test, remove model servers", load: () => import("./provider.ts") },
+  memory: {
+    summary: "list, search, add, export, import, delete memories",
+    load: () => import("./memory.ts"),
+  },
   mcp: { summary: "speak MCP on stdin and stdout for one API key", load: () => import("./mcp.ts") },
+  summarize: { summary: "compact old memories, for cron", load: () => import("./summarize.ts") },
+  reindex: { summary: "embed what has no vector yet, with progress", load: () => import("./reindex.ts") },
   qdrant: { summary: "reconcile: compare both sides and repair", load: () => import("./qdrant.ts") },
   model: {
     summary: "download, import, list, remove embedding models",
