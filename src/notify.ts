@@ -24,7 +24,7 @@ export async function notifySystemd(socketPath: string | undefined, state: strin
 
 async function send(path: string, state: string): Promise<void> {
   const { dlopen, ptr } = await import("bun:ffi");
-  const { symbols, close } = dlopen("libc.so.6", {
+  const libc = dlopen("libc.so.6", {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
     sendto: { args: ["i32", "ptr", "u64", "i32", "ptr", "u32"], returns: "i64" },
     close: { args: ["i32"], returns: "i32" },
@@ -35,12 +35,12 @@ async function send(path: string, state: string): Promise<void> {
     address.writeUInt16LE(AF_UNIX, 0);
     name.copy(address, 2);
     const body = Buffer.from(state);
-    const socket = symbols.socket(AF_UNIX, SOCKET_TYPE, 0);
+    const socket = libc.symbols.socket(AF_UNIX, SOCKET_TYPE, 0);
     if (socket < 0) throw new Error("no socket");
-    const sent = symbols.sendto(socket, ptr(body), body.length, 0, ptr(address), address.length);
-    symbols.close(socket);
+    const sent = libc.symbols.sendto(socket, ptr(body), body.length, 0, ptr(address), address.length);
+    libc.symbols.close(socket);
     if (Number(sent) !== body.length) throw new Error("not sent");
   } finally {
-    close();
+    libc.close();
   }
 }

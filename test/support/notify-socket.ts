@@ -11,7 +11,7 @@ export interface NotifySocket {
 
 /** `path` may begin with `@`: an abstract name. */
 export function notifySocket(path: string): NotifySocket {
-  const { symbols, close } = dlopen("libc.so.6", {
+  const libc = dlopen("libc.so.6", {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
     bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
     recv: { args: ["i32", "ptr", "u64", "i32"], returns: "i64" },
@@ -19,11 +19,11 @@ export function notifySocket(path: string): NotifySocket {
   });
   const name = Buffer.from(path.startsWith("@") ? `\0${path.slice(1)}` : path);
   const address = Buffer.concat([Buffer.from([1, 0]), name]);
-  const socket = symbols.socket(1, 2 | 0o4000, 0);
-  if (symbols.bind(socket, ptr(address), address.length) !== 0) throw new Error(`cannot bind ${path}`);
+  const socket = libc.symbols.socket(1, 2 | 0o4000, 0);
+  if (libc.symbols.bind(socket, ptr(address), address.length) !== 0) throw new Error(`cannot bind ${path}`);
   const buffer = Buffer.alloc(4096);
   const read = (): string | null => {
-    const size = Number(symbols.recv(socket, ptr(buffer), buffer.length, 0));
+    const size = Number(libc.symbols.recv(socket, ptr(buffer), buffer.length, 0));
     return size <= 0 ? null : buffer.toString("utf8", 0, size);
   };
   return {
@@ -36,8 +36,8 @@ export function notifySocket(path: string): NotifySocket {
       }
     },
     close() {
-      symbols.close(socket);
-      close();
+      libc.symbols.close(socket);
+      libc.close();
     },
   };
 }
