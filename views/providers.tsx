@@ -76,7 +76,9 @@ const Provider = ({ provider, result }: { provider: ProviderView; result: TestRe
         </p>
         <p class="note">
           speaks {provider.wire.join(", ")}
-          {provider.models ? `, ${count(provider.models.length, "model")} listed by hand` : ""}
+          {provider.models && !provider.builtIn
+            ? `, ${count(provider.models.length, "model")} listed by hand`
+            : ""}
           {provider.fallbacks.length > 0 ? `, falls back to ${provider.fallbacks.join(", ")}` : ""}
         </p>
       </div>

@@ -203,7 +203,7 @@ const Side = ({ title, side }: { title: string; side: Comparison["withMemory"] }
 );
 
 export const ComparisonView = ({ comparison }: { comparison: Comparison }) => (
-  <section class="panel" id="comparison" aria-labelledby="cmp-h" role="status">
+  <section class="panel" id="comparison" aria-labelledby="cmp-h">
     <div class="panel-head">
       <h2 id="cmp-h" tabindex={-1}>
         Sent again, side by side

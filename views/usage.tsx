@@ -242,7 +242,13 @@ export const UsagePage = ({ frame, days, byOwner, byModel, span, ttftMs, addedMs
         ) : (
           <>
             <dl class="board">
-              <Figure name="Requests" value={num(requests)} note={`${num(requests / days.length)} a day`} />
+              <Figure
+                name="Requests"
+                value={num(requests)}
+                note={
+                  requests >= days.length ? `${num(requests / days.length)} a day` : `in ${days.length} days`
+                }
+              />
               <Figure
                 name="Prompt tokens"
                 value={large(tokensIn)}

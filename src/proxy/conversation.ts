@@ -21,7 +21,7 @@ import { costOf, tokensOf } from "./account.ts";
 import type { createUsageBuffer } from "./account.ts";
 import { readBody, stringMember } from "./body.ts";
 import type { ParsedBody } from "./body.ts";
-import { callDemo } from "./demo.ts";
+import { callDemo } from "../upstream/demo.ts";
 import type { ProxyDeps } from "./deps.ts";
 import { forward } from "./forward.ts";
 import type { Forwarded } from "./forward.ts";

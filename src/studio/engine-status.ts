@@ -197,7 +197,7 @@ export function indexesOf(
     keyword.available
       ? { name: "Lexical", state: "ok", word: "in step" }
       : { name: "Lexical", state: "warn", word: "by scan" },
-    vectorStore.backend === "none"
+    vectorStore.backend === "none" || status.embedding.source === null
       ? { name: "Vectors", state: "off", word: "not used" }
       : { name: vectorStore.backend, state: waits ? "busy" : "ok", word: waits ? "being filled" : "in step" },
     ...(qdrant.enabled

@@ -184,7 +184,8 @@ export function providersRoutes(app: Hono<Env>, deps: StudioDeps): void {
         ...valuesOf(draft, fields["apiKey"] || null),
         ...(draft.default ? { default: true } : {}),
       });
-      if (fields["test"] === "true") return await again({}, await tryNew(deps, values), 200);
+      if (fields["test"] === "true")
+        return await again({}, await tryNew(deps, values, c.req.raw.signal), 200);
       providers.create(values);
       return leave(c, BASE, { code: "provider-added" });
     } catch (thrown) {
@@ -195,7 +196,7 @@ export function providersRoutes(app: Hono<Env>, deps: StudioDeps): void {
 
   app.post(`${BASE}/:id/test`, async (c) => {
     const { id } = find(c.req.param("id"));
-    const result = await tryProvider(deps, id);
+    const result = await tryProvider(deps, id, c.req.raw.signal);
     return isPart(c)
       ? show(c, <ProviderResult id={id} result={result} />)
       : page(c, { results: { [id]: result } });

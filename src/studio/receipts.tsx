@@ -1,12 +1,21 @@
 /** `/dashboard/activity/receipts`: what each request was given, and why. */
 import type { Hono } from "hono";
 import type { Env } from "../auth.ts";
+import { AppError } from "../error.ts";
+import { estimateTokens } from "../memory/budget.ts";
 import type { Kind } from "../memory/types.ts";
+import { askOnce } from "../upstream/ask-once.ts";
 import { memoryHref } from "../../views/format.ts";
 import { resultHref } from "../../views/playground.tsx";
-import { type ReceiptDetail, type ReceiptLine, ReceiptsPage } from "../../views/receipts.tsx";
+import {
+  type Comparison,
+  ComparisonView,
+  type ReceiptDetail,
+  type ReceiptLine,
+  ReceiptsPage,
+} from "../../views/receipts.tsx";
 import { frameOf, LIST_PAGE, listPage, ownerFilter } from "./activity.ts";
-import { show, type StudioContext, type StudioDeps } from "./context.tsx";
+import { isPart, show, type StudioContext, type StudioDeps } from "./context.tsx";
 
 const BASE = "/dashboard/activity/receipts";
 /** Words of the question that are shown and can be asked again. */
@@ -81,12 +90,48 @@ export async function receiptOf(deps: StudioDeps, id: string): Promise<ReceiptDe
       action: actions[one.action] ?? one.action,
     })),
     usage: cost,
-    again: null,
+    again:
+      receipt.injected > 0 && receipt.text && episode?.userMessage && upstreamOf(deps, receipt)
+        ? { model: [receipt.provider, receipt.model].join("/") }
+        : null,
   };
 }
 
+/** The provider that answered, where it is still in use. */
+const upstreamOf = (deps: StudioDeps, receipt: { provider: string | null; model: string | null }) =>
+  receipt.model === null ? undefined : deps.providers.active().find((one) => one.id === receipt.provider);
+
+/** Asks the same model twice, with what was injected and without. Nothing of it is recorded or learned. */
+async function compare(c: StudioContext, deps: StudioDeps, id: string): Promise<Comparison> {
+  const receipt = await deps.engine.receipts.get({ owner: null, id });
+  const upstream = upstreamOf(deps, receipt);
+  const { model, text: block, episodeId } = receipt;
+  if (!upstream || model === null) throw new AppError("conflict", "Its provider is not in use any more.");
+  if (!block || episodeId === null) {
+    throw new AppError("conflict", "What was sent is not kept any more, so it cannot be sent again.");
+  }
+  const episode = await deps.engine.conversations.getEpisode({ owner: null, id: episodeId });
+  const question = episode.userMessage;
+  const ask = async (given: string | null): Promise<Comparison["withMemory"]> => {
+    const reply = await askOnce(
+      deps.transport,
+      upstream,
+      { model, question, block: given },
+      c.req.raw.signal,
+    );
+    const tokens = reply.tokensIn ?? estimateTokens(question) + (given === null ? 0 : estimateTokens(given));
+    return { ...reply, tokens };
+  };
+  const [withMemory, without] = await Promise.all([ask(block), ask(null)]);
+  return { model: `${upstream.id}/${model}`, withMemory, without };
+}
+
 export function receiptsRoutes(app: Hono<Env>, deps: StudioDeps): void {
-  const page = async (c: StudioContext, id: string | null): Promise<Response> => {
+  const page = async (
+    c: StudioContext,
+    id: string | null,
+    comparison: Comparison | null = null,
+  ): Promise<Response> => {
     const { page: n, from } = listPage(c);
     const [frame, list, asked] = await Promise.all([
       frameOf(c, deps),
@@ -104,10 +149,18 @@ export function receiptsRoutes(app: Hono<Env>, deps: StudioDeps): void {
         page={n}
         chosen={asked ?? (first ? await receiptOf(deps, first.id) : null)}
         asked={asked !== null}
+        comparison={comparison}
       />,
     );
   };
 
   app.get(BASE, (c) => page(c, null));
   app.get(`${BASE}/:id`, (c) => page(c, c.req.param("id")));
+
+  app.post(`${BASE}/:id/again`, async (c) => {
+    const comparison = await compare(c, deps, c.req.param("id"));
+    if (isPart(c))
+      return show(c, <ComparisonView comparison={comparison} />, { say: "Both replies are here." });
+    return page(c, c.req.param("id"), comparison);
+  });
 }

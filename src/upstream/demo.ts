@@ -3,7 +3,7 @@ import { blockLines } from "../memory/block.ts";
 import { isObject, listOf, readConversation, textOf } from "../memory/conversation.ts";
 import type { JsonBody, Wire } from "../memory/conversation.ts";
 import { estimateTokens } from "../memory/budget.ts";
-import type { Answer, BodySink } from "../upstream/answer.ts";
+import type { Answer, BodySink } from "./answer.ts";
 
 /** Answers a request of any wire format in its format. */
 export async function callDemo(wire: Wire, bytes: Buffer, counting: boolean): Promise<Answer> {
