@@ -25,7 +25,7 @@ export async function tryNew(
     wire: new Set(values.wire ?? ["chat"]),
     systemRole: values.systemRole ?? "auto",
     models: values.models ?? null,
-    timeouts: { ...DEFAULT_TIMEOUTS, ...values.timeouts },
+    timeouts: DEFAULT_TIMEOUTS,
     fallbacks: [],
     prices: null,
     passthroughAuth: false,
