@@ -17,7 +17,10 @@ const METADATA_NAMES =
   /^(?:metadata|metadata\.google\.internal|metadata\.goog|instance-data|instance-data\.ec2\.internal|metadata\.tencentyun\.com)\.?$/i;
 
 function refuse(message: string): AppError {
-  return new AppError("url_refused", message, { param: "baseUrl", details: [{ field: "baseUrl", message }] });
+  return new AppError("url_refused", `baseUrl: ${message}`, {
+    param: "baseUrl",
+    details: [{ field: "baseUrl", message }],
+  });
 }
 
 /** An address as policy sees it: IPv4 inside IPv6 (mapped, 6to4, NAT64) is judged as the IPv4 it reaches. */

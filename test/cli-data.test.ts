@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+let dir: string;
+beforeEach(() => (dir = mkdtempSync(join(tmpdir(), "recollect-cli-"))));
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+async function recollect(args: string[], env: Record<string, string> = {}) {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../src/main.ts"), ...args], {
+    env: { PATH: process.env["PATH"] ?? "", HOME: dir, DATA_DIR: join(dir, "data"), ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { out, err, code };
+}
+
+test("search finds by words, export and import carry memories to another folder", async () => {
+  await recollect(["key", "create", "me", "--id", "me"]);
+  await recollect(["memory", "add", "Keeps bees behind the barn"]);
+  expect((await recollect(["memory", "search", "where are the bees?"])).out).toContain(
+    "Keeps bees behind the barn",
+  );
+  const file = join(dir, "export.jsonl");
+  expect((await recollect(["memory", "export", file])).code).toBe(0);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readFileSync(file, "utf8").split("\n")[0]).toBe('{"format":"recollect/1"}');
+  const other = { DATA_DIR: join(dir, "other") };
+  await recollect(["key", "create", "me", "--id", "me"], other);
+  expect((await recollect(["memory", "import", file], other)).out).toBe(
+    "1 created, 0 updated, 0 unchanged, 0 refused.\n",
+  );
+  expect((await recollect(["memory", "import", file], other)).out).toBe(
+    "0 created, 0 updated, 1 unchanged, 0 refused.\n",
+  );
+  expect((await recollect(["memory", "import", join(dir, "missing")], other)).code).toBe(2);
+});
+
+test("providers are added with a key from the environment, shown masked, tested and removed", async () => {
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: (request) =>
+      request.headers.get("authorization") === "Bearer sk-secret-0123456789"
+        ? Response.json({
+            object: "list",
+            data: [{ id: "tiny", object: "model", created: 1, owned_by: "me" }],
+          })
+        : new Response("no", { status: 401 }),
+  });
+  const url = `http://127.0.0.1:${server.port}`;
+  const added = await recollect(["provider", "add", "box", url, "--key-env", "BOX_KEY"], {
+    BOX_KEY: "sk-secret-0123456789",
+  });
+  expect(added.out).toBe(`box  ${url}/v1  (default)\n`);
+  const listed = await recollect(["provider", "list"]);
+  expect(listed.out).toContain("sk-…6789");
+  expect(listed.out).not.toContain("secret");
+  expect((await recollect(["provider", "test", "box"])).out).toMatch(/^box works, .*model tiny/);
+  await recollect(["provider", "add", "keyless", url]);
+  const failed = await recollect(["provider", "test", "keyless"]);
+  expect(failed.code).toBe(1);
+  expect(failed.err).toContain("does not work");
+  expect((await recollect(["provider", "remove", "box"])).code).toBe(0);
+  expect((await recollect(["provider", "remove", "box"])).code).toBe(1);
+});
+
+test.each([
+  ["http://169.254.169.254/latest", /link-local|metadata/],
+  ["ftp://example.com", /http/],
+  ["http://user:pass@example.com", /credentials|user/],
+])("provider add refuses %s by name", async (url, reason) => {
+  const { code, err } = await recollect(["provider", "add", "bad", url]);
+  expect(code).toBe(1);
+  expect(err).toStartWith("recollect: baseUrl: ");
+  expect(err).toMatch(reason);
+  expect((await recollect(["provider", "list"])).out).toContain("No providers yet");
+});
+
+test("merging two keys moves memories, the newer statement of a key wins, and the first is revoked", async () => {
+  await recollect(["key", "create", "old", "--id", "old"]);
+  await recollect(["key", "create", "new", "--id", "new"]);
+  await recollect(["memory", "add", "Lives in Oslo", "--name", "identity:home", "--key", "old"]);
+  await recollect(["memory", "add", "Plays the cello", "--key", "old"]);
+  await recollect(["memory", "add", "Lives in Turku", "--name", "identity:home", "--key", "new"]);
+  const merged = await recollect(["key", "merge", "old", "new"]);
+  expect(merged.out).toStartWith("Moved 2 memories");
+  const { out } = await recollect(["memory", "list", "--key", "new"]);
+  expect(out).toContain("Lives in Turku");
+  expect(out).toContain("Plays the cello");
+  expect(out).not.toContain("Lives in Oslo");
+  expect((await recollect(["memory", "search", "cello", "--key", "new"])).out).toContain("Plays the cello");
+  expect((await recollect(["key", "list"])).out).toMatch(/old .*revoked/);
+});
+
+test("summarize and reindex say what they did, and why they cannot", async () => {
+  await recollect(["key", "create", "me"]);
+  expect((await recollect(["summarize", "--dry-run"])).out).toContain("nothing was changed");
+  expect((await recollect(["summarize", "--budget", "x"])).code).toBe(2);
+  const reindex = await recollect(["reindex"]);
+  expect(reindex.code).toBe(1);
+  expect(reindex.err).toContain("Turn a source on");
+});
