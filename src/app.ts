@@ -77,6 +77,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
       admin,
       metrics: deps.metrics,
       providers: deps.providers,
+      models: deps.models,
       transport: deps.transport,
     }),
   );

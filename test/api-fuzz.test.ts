@@ -12,9 +12,8 @@ afterAll(() => api.stop());
 test("2,000 generated requests find no 500, and every answer is what the document says", async () => {
   const seeded = await seedOwner(api, api.anna, "anna");
   const report = await fuzzApi(api, 2000, seeded, 42);
-
+  expect([...new Set(api.errors.map(String))]).toEqual([]);
   expect(report.failures).toEqual([]);
-  expect(api.errors).toEqual([]);
   // Enough of them are right, or nothing was tried.
   expect(report.statuses[200]).toBeGreaterThan(200);
   expect(report.statuses[400]).toBeGreaterThan(200);

@@ -106,6 +106,7 @@ for (const [how, connect] of [
         "omniroute_memory_add",
         "omniroute_memory_clear",
         "omniroute_memory_delete",
+        "omniroute_memory_search",
         "omniroute_memory_update",
       ]);
       for (const tool of tools) {
@@ -130,6 +131,32 @@ for (const [how, connect] of [
       expect((await call(it, "omniroute_memory_delete", { id })).data).toEqual({ success: true });
       const gone = await call(it, "omniroute_memory_delete", { id });
       expect(gone).toMatchObject({ error: true, text: "There is no such memory." });
+    });
+
+    test("searches best first, narrows by type before ranking, and gives the newest without a query", async () => {
+      const mine = await connect((await newKey({})).secret);
+      for (const [type, key, content] of [
+        ["factual", "a:1", "Keeps a zebra finch called Pip"],
+        ["procedural", "a:2", "Feed the zebra finch at noon"],
+        ["factual", "a:3", "Drinks oolong in the evening"],
+      ]) {
+        await call(mine, "omniroute_memory_add", { type, key, content });
+      }
+      const contents = (data: { memories: { content: string }[] }) =>
+        data.memories.map(({ content }) => content);
+      const all = (await call(mine, "omniroute_memory_search", { query: "zebra finch" })).data;
+      expect(contents(all).toSorted()).toEqual([
+        "Feed the zebra finch at noon",
+        "Keeps a zebra finch called Pip",
+      ]);
+      expect(all).toMatchObject({ count: 2, episodes: [], resolution: { strategyUsed: "keyword" } });
+      expect(all.memories[0]).toMatchObject({ tier: "fts5", ftsRank: 1 });
+      const one = (await call(mine, "omniroute_memory_search", { query: "zebra finch", type: "procedural" }))
+        .data;
+      expect(contents(one)).toEqual(["Feed the zebra finch at noon"]);
+      const newest = (await call(mine, "omniroute_memory_search", { limit: 2 })).data;
+      expect(contents(newest)).toEqual(["Drinks oolong in the evening", "Feed the zebra finch at noon"]);
+      await mine.close();
     });
 
     test("says what to do about wrong input, in one sentence", async () => {
@@ -309,7 +336,7 @@ test("the inspector's command line lists and calls the tools", async () => {
     return JSON.parse(await new Response(child.stdout).text());
   };
   const { tools } = await inspect("--method", "tools/list");
-  expect(tools).toHaveLength(4);
+  expect(tools).toHaveLength(5);
   const args = ["type=factual", "key=k:inspector", "content=Seen by the inspector"];
   const call = ["--method", "tools/call", "--tool-name", "omniroute_memory_add", "--tool-arg"];
   const { structuredContent } = await inspect(...call, ...args);

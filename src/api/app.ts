@@ -7,6 +7,7 @@ import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
 import { countRequests, type Metrics } from "../metrics.ts";
 import { errorResponse } from "../respond.ts";
+import type { Models } from "../upstream/models.ts";
 import type { Providers } from "../upstream/providers.ts";
 import type { Transport } from "../upstream/transport.ts";
 import { boxOperations } from "./box.ts";
@@ -23,6 +24,7 @@ import type { ApiKey, Operation } from "./operation.ts";
 import { qdrantOperations } from "./qdrant.ts";
 import { providerOperations } from "./providers.ts";
 import { receiptOperations } from "./receipts.ts";
+import { retrievalOperations } from "./retrieval.ts";
 import { usageOperations } from "./usage.ts";
 import { settingsOperations } from "./settings.ts";
 
@@ -35,6 +37,7 @@ export type ApiDeps = {
   admitKey: (key: ApiKey) => void;
   metrics: Metrics;
   providers: Providers;
+  models: Models;
   transport: Transport;
   log: Pick<Log, "error">;
   /** Compares every answer with its schema (tests). */
@@ -63,10 +66,19 @@ export function createApi(deps: ApiDeps): Hono<Env> {
   return app;
 }
 
-function allOperations({ engine, admin, metrics, version, providers, transport }: ApiDeps): Operation[] {
+function allOperations({
+  engine,
+  admin,
+  metrics,
+  version,
+  providers,
+  models,
+  transport,
+}: ApiDeps): Operation[] {
   return [
     ...boxOperations({ engine, metrics, version }),
     ...memoryOperations(engine),
+    ...retrievalOperations({ engine, providers, models }),
     ...receiptOperations(engine),
     ...dataOperations(engine),
     ...conversationOperations(engine),

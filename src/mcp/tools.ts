@@ -2,16 +2,19 @@
 import { z } from "zod";
 import type { Engine } from "../engine.ts";
 import { invalid, notFound } from "../error.ts";
-import { count, ownerName, time } from "../schemas/common.ts";
+import { count, ownerName, text, time } from "../schemas/common.ts";
 import {
   content,
+  found,
   key,
+  maxTokens,
   memory,
   memoryChanges,
   memoryId,
   memoryType,
   metadata,
   sessionName,
+  showFound,
 } from "../schemas/memory.ts";
 
 /** Who calls: an API key for its own owner, or management, which names one. */
@@ -49,10 +52,52 @@ function tool<I extends z.ZodObject, O extends z.ZodObject>(definition: Tool<I, 
 const apiKeyId = ownerName
   .exactOptional()
   .meta({ description: "The owner; only the management token may name one." });
+const reads = { readOnlyHint: true, idempotentHint: true };
 /** Memories deleted between two reports of progress. */
 const CLEAR_PAGE = 500;
 
 export const tools: readonly AnyTool[] = [
+  tool({
+    name: "omniroute_memory_search",
+    title: "Search memories",
+    description:
+      "Finds what is remembered about the person and fits the query, best first. Without a query it gives the newest memories.",
+    scope: "read:memory",
+    hints: reads,
+    input: z.strictObject({
+      query: text({ min: 0, max: 65_536 }).exactOptional(),
+      type: memoryType.exactOptional(),
+      maxTokens: maxTokens.exactOptional(),
+      limit: z.int().min(1).max(100).default(20),
+      apiKeyId,
+    }),
+    output: z.strictObject({
+      memories: found.memories,
+      episodes: found.episodes,
+      count,
+      totalTokens: count,
+      resolution: found.resolution,
+    }),
+    run: async ({ query, apiKeyId, ...input }, { engine, caller }) => {
+      const owner = oneOwner(caller, apiKeyId);
+      const sharedPool = caller.kind === "key" && caller.sharedPool;
+      const result = await engine.retrieval.retrieve({
+        ...input,
+        owner,
+        sharedPool,
+        query: query ?? null,
+        mode: "interactive",
+      });
+      const { memories, episodes, resolution, totalTokensUsed } = showFound(result);
+      return {
+        memories,
+        episodes,
+        count: memories.length + episodes.length,
+        totalTokens: totalTokensUsed,
+        resolution,
+      };
+    },
+  }),
   tool({
     name: "omniroute_memory_add",
     title: "Remember",

@@ -53,7 +53,9 @@ import { createAsk } from "../upstream/ask.ts";
 import { createProviders } from "../upstream/providers.ts";
 import { createTransport } from "../upstream/transport.ts";
 import { createRelated } from "./related.ts";
+import { createStatus } from "./status.ts";
 import { createStore } from "./store.ts";
+import { createVerifier } from "./verify.ts";
 import { createSummarizer } from "./summarize.ts";
 
 export type EngineOptions = {
@@ -271,6 +273,26 @@ function joinEngine(db: Database, options: EngineOptions) {
       await conversations.summarizeQuiet();
     },
   });
+  const verifier = createVerifier({
+    db,
+    store,
+    log,
+    now,
+    retrieve: (input) => retrieval.calls.retrieve(input),
+    embeds: () => embedding.peek() !== null,
+  });
+  const status = createStatus({
+    db,
+    now,
+    settings: () => settings.read(),
+    lexical,
+    vec0: vec0.vec0,
+    embedding,
+    rerank: () => ({ available: false, reason: "Not used yet." }),
+    qdrant: () => qdrant.operations.status(),
+    jobs: jobs.calls.counts,
+    backends: () => backends.status(),
+  });
   return {
     engine: {
       memories: { ...routeMemories(memories, backends), ...summarizer },
@@ -286,6 +308,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       models: createModelCalls(embedding),
       retrieval: retrieval.calls,
       index: indexer.calls,
+      status: { ...status, health: verifier.health },
       jobs: jobs.calls,
       metrics: createEngineMetrics({ db, metrics, now, qdrantUp }),
       qdrant: qdrant.calls,

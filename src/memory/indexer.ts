@@ -1,5 +1,6 @@
 /** The job that gives rows their vectors: short turns, so that extraction never waits behind a long backfill. */
 import type { Database } from "bun:sqlite";
+import { ownerId } from "../db/owners.ts";
 import { EmbeddingError } from "../embed/types.ts";
 import { coverage, embedBatch, retryVectors, type BuildCursor } from "../search/indexing.ts";
 import { spaces, type Quantization } from "../search/vector-tables.ts";
@@ -13,6 +14,9 @@ const TURN_MS = 100;
 const BATCH = { static: 64, transformers: 8, remote: 32 } as const;
 /** How often a change of the settings, made here or by another process, is looked for. */
 const WATCH_MS = 1000;
+
+/** A person whose owner has no row yet has nothing. */
+const NOBODY = -1;
 
 export type IndexerDeps = {
   db: Database;
@@ -72,6 +76,8 @@ export function createIndexer(deps: IndexerDeps) {
     { tries: Number.POSITIVE_INFINITY },
   );
 
+  const ownerOf = (name: string | null | undefined) => (name == null ? null : (ownerId(db, name) ?? NOBODY));
+
   /** Whether any row waits, or the searched vectors are of another model. */
   function lacking(): boolean {
     const waiting = db.query("SELECT 1 FROM vec_pending WHERE next_at IS NOT NULL LIMIT 1").get() !== null;
@@ -104,13 +110,18 @@ export function createIndexer(deps: IndexerDeps) {
     },
     coverage: (owner: number | null = null) => coverage(db, owner),
     calls: {
-      /** Tries again what was set aside; with `force` everything is embedded anew. Answers at once, `progress` shows how far it is. */
-      async start(input: { force: boolean }): Promise<ReindexProgress> {
-        retryVectors(db, input.force, now());
+      /**
+       * Tries again what was set aside of an owner (null: of all); with `force` everything is embedded anew. Answers at
+       * once, `progress` shows how far it is.
+       */
+      async start(input: { force: boolean; owner?: string | null }): Promise<ReindexProgress> {
+        const owner = ownerOf(input.owner);
+        retryVectors(db, input.force, now(), owner);
         queue();
-        return coverage(db);
+        return coverage(db, owner);
       },
-      progress: async (): Promise<ReindexProgress> => coverage(db),
+      progress: async (input?: { owner: string | null }): Promise<ReindexProgress> =>
+        coverage(db, ownerOf(input?.owner)),
     },
   };
 }

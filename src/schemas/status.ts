@@ -1,9 +1,9 @@
 /** What engine-status shows: `available` means that a real call worked. */
 import { z } from "zod";
-import { count } from "./common.ts";
+import { count, time } from "./common.ts";
 
 const reason = z.string().nullable().meta({ description: "Null, or one sentence." });
-const cacheStats = z.strictObject({ hits: count, misses: count, size: count });
+const cacheStats = z.strictObject({ hits: count, misses: count, size: count, max: count });
 const quality = {
   extracted: count,
   duplicates: count,
@@ -11,6 +11,15 @@ const quality = {
   deletedByUser: count,
   loops: count,
 };
+
+const health = z.strictObject({
+  id: z.string(),
+  displayName: z.string(),
+  ok: z.boolean(),
+  latencyMs: z.number().min(0),
+  error: z.string().exactOptional(),
+  checkedAt: time,
+});
 
 export const engineStatus = z
   .strictObject({
@@ -21,7 +30,7 @@ export const engineStatus = z
       dimensions: z.int().nullable(),
       available: z.boolean(),
       reason,
-      cacheStats,
+      cacheStats: cacheStats.nullable(),
     }),
     vectorStore: z.strictObject({
       backend: z.enum(["sqlite-vec", "scan", "qdrant", "none"]),
@@ -30,7 +39,7 @@ export const engineStatus = z
       needsReindex: count,
       coverage: z.number().min(0).max(1),
       signature: z.string().nullable(),
-      migration: z.unknown(),
+      migration: z.strictObject({ signature: z.string(), done: count, total: count }).nullable(),
       reason,
     }),
     qdrant: z.strictObject({
@@ -53,7 +62,10 @@ export const engineStatus = z
       failed: count,
       oldestSeconds: z.number().nullable(),
     }),
-    backend: z.strictObject({ primary: z.string(), fallbacks: z.array(z.string()), health: z.unknown() }),
-    quality: z.strictObject({ ...quality, last7Days: z.strictObject(quality) }),
+    backend: z.strictObject({ primary: z.string(), fallbacks: z.array(z.string()), health: z.array(health) }),
+    quality: z
+      .strictObject({ ...quality, last7Days: z.strictObject(quality) })
+      .nullable()
+      .meta({ description: "Null to an API key." }),
   })
   .meta({ id: "EngineStatus" });

@@ -99,17 +99,19 @@ export function pendingVectors(db: Database, owner: number | null): number {
     : db.query<{ n: number }, [number]>(`${sql} AND owner_id = ?`).get(owner)!.n;
 }
 
-/** Lets everything that was set aside try again; with `all`, everything is embedded anew. */
-export function retryVectors(db: Database, all: boolean, now: number): void {
+/** Lets what was set aside of an owner (null: of all) try again; with `all`, everything of it is embedded anew. */
+export function retryVectors(db: Database, all: boolean, now: number, owner: number | null = null): void {
   db.transaction(() => {
     db.query(
-      "UPDATE vec_pending SET tries = 0, next_at = ?, reason = NULL WHERE next_at IS NULL OR tries > 0",
-    ).run(now);
+      `UPDATE vec_pending SET tries = 0, next_at = ?1, reason = NULL
+       WHERE (next_at IS NULL OR tries > 0) AND (?2 IS NULL OR owner_id = ?2)`,
+    ).run(now, owner);
     if (!all) return;
     db.query(
-      `INSERT INTO vec_pending (part, item, owner_id, next_at) SELECT DISTINCT part, item, owner_id, ? FROM vec_items
-       WHERE space IN (SELECT id FROM vec_spaces WHERE state = 'active') AND window = 0 ON CONFLICT DO NOTHING`,
-    ).run(now);
+      `INSERT INTO vec_pending (part, item, owner_id, next_at) SELECT DISTINCT part, item, owner_id, ?1 FROM vec_items
+       WHERE space IN (SELECT id FROM vec_spaces WHERE state = 'active') AND window = 0 AND (?2 IS NULL OR owner_id = ?2)
+       ON CONFLICT DO NOTHING`,
+    ).run(now, owner);
   }).immediate();
 }
 

@@ -12,6 +12,7 @@ import { rotateToken } from "../../src/db/access.ts";
 import { openDatabase } from "../../src/db/open.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { openEngine } from "../../src/memory/engine.ts";
+import { createModels } from "../../src/upstream/models.ts";
 import { createProviders } from "../../src/upstream/providers.ts";
 import { createTransport } from "../../src/upstream/transport.ts";
 import { openSeal } from "../../src/seal.ts";
@@ -42,6 +43,7 @@ export async function startApi({ checkAnswers = true, env = {}, jobs = false }: 
   registerFtsText(db);
   const seal = openSeal(dir);
   const transport = createTransport();
+  const providers = createProviders({ db, seal });
   const admin = createAdmin({ db, seal });
   const token = rotateToken(db);
   const anna = admin.keys.create({ name: "Anna", id: "anna" });
@@ -54,7 +56,8 @@ export async function startApi({ checkAnswers = true, env = {}, jobs = false }: 
     version: "0.0.0-test",
     admitKey: createKeyLimit(),
     metrics: createMetrics(),
-    providers: createProviders({ db, seal }),
+    providers,
+    models: createModels({ providers, transport }),
     transport,
     log: { error: (_event, fields) => void errors.push(fields?.["error"]) },
     checkAnswers,

@@ -1,0 +1,169 @@
+/** `/api/memory`: what would be recalled, and the state of the parts that recall. */
+import { z } from "zod";
+import type { Engine } from "../engine.ts";
+import { AppError } from "../error.ts";
+import { count, text, time } from "../schemas/common.ts";
+import { found, maxTokens, sessionName, showFound, strategy } from "../schemas/memory.ts";
+import { engineStatus } from "../schemas/status.ts";
+import type { Models } from "../upstream/models.ts";
+import type { Providers } from "../upstream/providers.ts";
+import { eventStream, pause, type ServerEvent } from "./events.ts";
+import { operation, type Operation } from "./operation.ts";
+
+const read = { tag: "Retrieval", access: "read:memory" } as const;
+/** How often the state of a reindexing is looked at. */
+const POLL_MS = 250;
+
+export type RetrievalDeps = { engine: Engine; providers: Providers; models: Models };
+
+export function retrievalOperations({ engine, providers, models }: RetrievalDeps): Operation[] {
+  return [
+    operation({
+      ...read,
+      method: "post",
+      path: "/api/memory/retrieve-preview",
+      summary: "What a request with this query would be given, and why",
+      description: "The same function as in the proxy. Changes nothing, not even counters.",
+      owner: "one",
+      body: z.strictObject({
+        query: text({ min: 0, max: 65_536 }),
+        strategy: strategy.exactOptional(),
+        maxTokens: maxTokens.exactOptional(),
+        limit: z.int().min(1).max(100).default(20),
+        sessionId: sessionName.exactOptional(),
+        asOf: time.exactOptional(),
+      }),
+      answer: z.strictObject(found),
+      handle: async ({ body, owner, key }) =>
+        showFound(
+          await engine.retrieval.retrieve({
+            ...body,
+            owner: owner!,
+            sharedPool: key?.sharedPool ?? false,
+            mode: "interactive",
+            count: false,
+          }),
+        ),
+    }),
+    operation({
+      ...read,
+      method: "get",
+      path: "/api/memory/health",
+      summary: "A real round trip: extract, store, find, delete",
+      description: "The result of the last one when that was within 10 seconds.",
+      answer: z.strictObject({
+        working: z.boolean(),
+        latencyMs: z.number().min(0),
+        error: z.string().exactOptional(),
+        checkedAt: time,
+      }),
+      handle: async ({ management }) => {
+        const { error, ...health } = await engine.status.health();
+        return { ...health, ...(error !== undefined && management ? { error } : {}) };
+      },
+    }),
+    operation({
+      ...read,
+      method: "get",
+      path: "/api/memory/engine-status",
+      summary: "Which parts work, in words and numbers",
+      description: "To an API key it shows no host, no error text, and counts of its own rows only.",
+      owner: "span",
+      answer: engineStatus,
+      handle: ({ owner, management }) => engine.status.engine({ owner, brief: !management }),
+    }),
+    operation({
+      ...read,
+      method: "get",
+      path: "/api/memory/embedding-providers",
+      summary: "What could make vectors: the models of this box and of the providers",
+      answer: z.strictObject({
+        providers: z.array(
+          z.strictObject({
+            provider: z.string(),
+            hasKey: z.boolean(),
+            models: z.array(
+              z.strictObject({ id: z.string(), name: z.string(), dimensions: z.int().nullable() }),
+            ),
+          }),
+        ),
+      }),
+      handle: async () => ({
+        providers: [await localModels(engine), ...(await providerModels(providers, models))],
+      }),
+    }),
+    operation({
+      tag: read.tag,
+      method: "post",
+      path: "/api/memory/reindex",
+      summary: "Embed what has no vector yet",
+      description: "`force` embeds everything anew and is management's. Answers at once; see the events.",
+      access: "write:memory",
+      owner: "span",
+      exclusive: "reindex",
+      body: z.strictObject({ force: z.boolean().default(false) }),
+      answer: z.strictObject({ started: z.boolean(), pending: count }),
+      handle: async ({ body, owner, management }) => {
+        if (body.force && !management) {
+          throw new AppError("insufficient_scope", "`force` needs the management token.");
+        }
+        const { pending } = await engine.index.start({ force: body.force, owner });
+        const { source } = await engine.models.embedding();
+        return { started: source !== null && pending > 0, pending };
+      },
+    }),
+    operation({
+      ...read,
+      method: "get",
+      path: "/api/memory/reindex/events",
+      summary: "How far the embedding is",
+      description: "Events: `progress` with `{done, total}`, then `done`.",
+      owner: "span",
+      answer: { type: "text/event-stream", description: "progress, then done" },
+      handle: ({ owner }) => eventStream((signal) => progress(engine, owner, signal)),
+    }),
+  ];
+}
+
+async function* progress(
+  engine: Engine,
+  owner: string | null,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  for (let last = ""; !signal.aborted; await pause(POLL_MS, signal)) {
+    const { rows, pending, building } = await engine.index.progress({ owner });
+    const data = building && owner === null ? building : { done: rows - pending, total: rows };
+    const event = { done: data.done, total: data.total };
+    if (JSON.stringify(event) !== last) yield { event: "progress", data: event };
+    last = JSON.stringify(event);
+    // Without a model nothing will ever move.
+    const { source } = await engine.models.embedding();
+    if ((pending === 0 && building === null) || source === null) return yield { event: "done", data: event };
+  }
+}
+
+async function localModels({ models }: Engine) {
+  const list = await models.list();
+  return {
+    provider: "local",
+    hasKey: false,
+    models: list.map(({ name, repo, dimensions }) => ({ id: `local/${name}`, name: repo, dimensions })),
+  };
+}
+
+/** Models whose names say that they embed; the others are for talking. */
+const EMBEDS = /embed|bge|gte-|e5-|minilm|nomic|jina|arctic|voyage/i;
+
+async function providerModels(providers: Providers, models: Models) {
+  const known = providers.list();
+  const lists = await models.all();
+  return lists
+    .filter(({ upstream }) => !upstream.builtin)
+    .map(({ upstream, models: listed }) => ({
+      provider: upstream.id,
+      hasKey: known.some(({ id, apiKeyMasked }) => id === upstream.id && apiKeyMasked !== null),
+      models: listed
+        .filter(({ id }) => EMBEDS.test(id))
+        .map(({ id }) => ({ id: `${upstream.id}/${id}`, name: id, dimensions: null })),
+    }));
+}
