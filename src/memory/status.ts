@@ -161,9 +161,12 @@ function brief({
     rerank: { ...rerank, reason: null },
     backend: {
       ...backend,
-      health: backend.health.map(({ error: _, ...health }) => ({
-        ...health,
-        ...(health.ok ? {} : { error: "down" }),
+      health: backend.health.map(({ id, displayName, ok, latencyMs, checkedAt }) => ({
+        id,
+        displayName,
+        ok,
+        latencyMs,
+        checkedAt,
       })),
     },
     quality: null,
