@@ -368,8 +368,8 @@ function behindFloor(ranked: readonly Ranked[], dropped: Dropped[]): Candidate[]
       return [];
     }
     const best = candidates[0]?.score ?? null;
-    return candidates.filter((one) => {
-      const stays = passesCut(one.score, best, model);
+    return candidates.filter((one, place) => {
+      const stays = passesCut(one.score, best, place);
       if (!stays) drop(dropped, one, "below the relevance floor");
       return stays;
     });

@@ -1,42 +1,58 @@
 /**
  * The relevance floor: whether anything fits the question at all (the gate), and how far below the best a row may be (the
- * cut). A logistic gate over several signals, since no pair of fixed thresholds separates well; fitted by `bench retrieval`.
+ * cut). A logistic gate over several signals, since no pair of thresholds separates well. Fitted on one half of the
+ * questions and checked on the other (`bench retrieval` prints both sides of it).
  */
 import type { Signals } from "./rank.ts";
 import type { ModelClass } from "./weights.ts";
 
+/** Weights of the gate's signals, each brought to about 0–1. */
 interface Gate {
   readonly bias: number;
+  /** Largest share of the query's idf that one row matches. */
   readonly mass: number;
-  readonly cosine: number;
+  /** Share of the words that this owner never used. */
   readonly unknown: number;
-  readonly commonest: number;
+  /** Words of the query in one row, at most 3, over 3. */
+  readonly words: number;
+  /** Best cosine in deviations over a random row's, over 5; and as it is. */
+  readonly cosine: number;
+  readonly raw: number;
+  /** log10 of the owner's rows (10 to 1,000), less 2: with few rows most words are unknown and few match. */
+  readonly size: number;
 }
 
 const gates: Readonly<Record<ModelClass, Gate>> = {
-  none: { bias: -2, mass: 8, cosine: 0, unknown: -2, commonest: 0 },
-  static: { bias: -4, mass: 7, cosine: 0.8, unknown: -2, commonest: 0 },
-  minilm: { bias: -4, mass: 6, cosine: 0.9, unknown: -2, commonest: 0 },
-  other: { bias: -4, mass: 6, cosine: 0.8, unknown: -2, commonest: 0 },
+  none: { bias: -1.15, mass: 2.6, unknown: -7, words: 6.6, cosine: 0, raw: 0, size: -2 },
+  static: { bias: -5.88, mass: 2.2, unknown: -7.23, words: 4.39, cosine: 5.1, raw: 8.12, size: -2.83 },
+  minilm: { bias: 0.01, mass: 1.38, unknown: -4.29, words: 2.32, cosine: -3.68, raw: 16.99, size: -1.36 },
+  // A model nobody fitted: its raw cosines say nothing, its deviations do.
+  other: { bias: -2.5, mass: 3, unknown: -4.5, words: 4, cosine: 4.5, raw: 0, size: -1.5 },
 };
 
-/** Share of the best row's score that a row must reach. */
-const cuts: Readonly<Record<ModelClass, number>> = { none: 0.3, static: 0.35, minilm: 0.35, other: 0.35 };
+/** Share of the best row's score that the first rows must reach, and that those behind them must. */
+const FIRST_ROWS = 10;
+const FIRST_SHARE = 0.35;
+const LATER_SHARE = 0.6;
 
 /** Whether any row of a kind is relevant to the question. */
 export function passesGate(signals: Signals, model: ModelClass): boolean {
   if (signals.mass === 0 && signals.rawCosine <= 0) return false;
   const gate = gates[model];
+  const size = Math.log10(Math.min(1000, Math.max(10, signals.rows))) - 2;
   const sum =
     gate.bias +
     gate.mass * signals.mass +
-    gate.cosine * signals.cosine +
     gate.unknown * signals.unknown +
-    gate.commonest * signals.commonest;
+    (gate.words * Math.min(3, signals.words)) / 3 +
+    (gate.cosine * signals.cosine) / 5 +
+    gate.raw * signals.rawCosine +
+    gate.size * size;
   return sum > 0;
 }
 
-/** Whether a row with this score stays behind the gate, beside a best row of that score. */
-export function passesCut(score: number | null, best: number | null, model: ModelClass): boolean {
-  return score === null || best === null || score >= cuts[model] * best;
+/** Whether the row at `place` (from 0) stays behind the gate, beside a best row of that score. */
+export function passesCut(score: number | null, best: number | null, place: number): boolean {
+  if (score === null || best === null) return true;
+  return score >= (place < FIRST_ROWS ? FIRST_SHARE : LATER_SHARE) * best;
 }

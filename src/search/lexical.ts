@@ -22,6 +22,8 @@ export interface WeighedTerm extends QueryTerm {
   readonly rows: number;
   /** ln(1 + (N − n + 0.5) / (n + 0.5)), the weight of BM25. */
   readonly idf: number;
+  /** The same as if there were at least {@link MIN_ROWS} rows: what the relevance floor weighs words by. */
+  readonly floorIdf: number;
   /** Rows whose first column (what the user said) holds it. */
   readonly saidRows: number;
   readonly saidIdf: number;
@@ -63,6 +65,8 @@ export interface LexicalScore {
   readonly said: number;
   /** Share of the query's idf that the row matches, 0–1. */
   readonly mass: number;
+  /** Words of the query in the row. */
+  readonly words: number;
 }
 
 /** Looks the query's words up among the owner's rows. Null when there is no word or no row. */
@@ -139,7 +143,7 @@ export function lexicalScores(
       `SELECT id, ${select} FROM ${index}_terms WHERE id IN (SELECT value FROM json_each(?))`,
     )
     .values(JSON.stringify(ids)) as [number, number, string, number?, string?][];
-  const mass = query.terms.reduce((sum, term) => sum + term.idf, 0) || 1;
+  const mass = query.terms.reduce((sum, term) => sum + term.floorIdf, 0) || 1;
   for (const [id, saidLength, said, replyLength = 0, reply = ""] of rows) {
     const score = scoreRow(query, saturation, said, saidLength, reply, replyLength, mass);
     if (score !== null) scores.set(id, score);
@@ -201,6 +205,7 @@ function scoreRow(
   let whole = 0;
   let saidScore = 0;
   let matched = 0;
+  let words = 0;
   for (const term of query.terms) {
     if (term.rows === 0) continue;
     let inSaid = 0;
@@ -211,11 +216,12 @@ function scoreRow(
     }
     const both = inSaid + inReply;
     if (both === 0) continue;
-    matched += term.idf;
+    words++;
+    matched += term.floorIdf;
     whole += (term.idf * both * (k1 + 1)) / (both + wholeNorm);
     if (inSaid > 0) saidScore += (term.saidIdf * inSaid * (k1 + 1)) / (inSaid + saidNorm);
   }
-  return matched === 0 ? null : { whole, said: saidScore, mass: matched / mass };
+  return matched === 0 ? null : { whole, said: saidScore, mass: matched / mass, words };
 }
 
 /** How often a token stands in a text of tokens. */
@@ -228,7 +234,8 @@ function count(tokens: string, token: string): number {
   return n;
 }
 
-function idf(rows: number, n: number): number {
+/** ln(1 + (N − n + 0.5) / (n + 0.5)). */
+export function idf(rows: number, n: number): number {
   return Math.log(1 + (Math.max(rows, n) - n + 0.5) / (n + 0.5));
 }
 
@@ -261,6 +268,7 @@ function weighedTerm(term: QueryTerm, rows: number, saidRows: number, shape: Own
     forms: term.forms,
     rows,
     idf: idf(shape.rows, rows),
+    floorIdf: idf(Math.max(MIN_ROWS, shape.rows), rows),
     saidRows,
     saidIdf: idf(shape.saidRows, saidRows),
   };

@@ -1,6 +1,6 @@
 /** Ranking memories as they were at an earlier time. Indexes hold the present, so the words of the past are read row by row. */
 import type { Database } from "bun:sqlite";
-import { expectedScore, type WeighedTerm } from "./lexical.ts";
+import { expectedScore, idf as inverse, MIN_ROWS, type WeighedTerm } from "./lexical.ts";
 import { memoriesAt } from "./history.ts";
 import type { Question, Ranked } from "./rank.ts";
 import { indexTokens, keyWords } from "./tokens.ts";
@@ -27,24 +27,35 @@ export function rankPast(
   const length = rows.reduce((sum, { tokens }) => sum + tokens.length, 0) / Math.max(1, rows.length);
   const terms: WeighedTerm[] = question.terms.map(({ forms }) => {
     const n = rows.filter(({ tokens }) => forms.some((form) => tokens.includes(form))).length;
-    const idf = Math.log(1 + (rows.length - n + 0.5) / (n + 0.5));
-    return { forms, rows: n, idf, saidRows: n, saidIdf: idf };
+    const idf = inverse(rows.length, n);
+    return {
+      forms,
+      rows: n,
+      idf,
+      floorIdf: inverse(Math.max(MIN_ROWS, rows.length), n),
+      saidRows: n,
+      saidIdf: idf,
+    };
   });
   const { k1, b } = saturationFor(length);
   const expected = expectedScore(terms, rows.length, "whole");
   const best = (expected.best - expected.mean) / expected.deviation;
   let mass = 0;
-  const total = terms.reduce((sum, term) => sum + term.idf, 0) || 1;
+  let words = 0;
+  const total = terms.reduce((sum, term) => sum + term.floorIdf, 0) || 1;
   const scored = rows.flatMap(({ row, tokens }) => {
     let sum = 0;
     let matched = 0;
+    let held = 0;
     for (const term of terms) {
       const count = tokens.filter((token) => term.forms.includes(token)).length;
       if (count === 0) continue;
-      matched += term.idf;
+      held++;
+      matched += term.floorIdf;
       sum += (term.idf * count * (k1 + 1)) / (count + k1 * (1 - b + (b * tokens.length) / (length || 1)));
     }
     mass = Math.max(mass, matched / total);
+    words = Math.max(words, held);
     return matched === 0 ? [] : [{ row, sum }];
   });
   scored.sort((a, b) => b.sum - a.sum || b.row.createdAt - a.row.createdAt);
@@ -62,7 +73,16 @@ export function rankPast(
   const commonest = Math.max(0, ...terms.map((term) => term.rows)) / Math.max(1, rows.length);
   return {
     candidates,
-    signals: { mass, cosine: 0, rawCosine: 0, unknown, commonest, rows: rows.length },
+    signals: {
+      mass,
+      cosine: 0,
+      rawCosine: 0,
+      unknown,
+      commonest,
+      words,
+      asked: terms.length,
+      rows: rows.length,
+    },
     notes: ["The past is searched by its words alone."],
     texts: new Map(scored.map(({ row: { seq, key, content } }) => [seq, { key, content }])),
     lexical: candidates.length > 0,

@@ -82,6 +82,9 @@ export interface Signals {
   readonly unknown: number;
   /** Share of rows that hold the commonest word of the best row. */
   readonly commonest: number;
+  /** Most words of the query in one row, and how many the query has. */
+  readonly words: number;
+  readonly asked: number;
   readonly rows: number;
 }
 
@@ -309,7 +312,11 @@ function createScorer(
   function signals(): Signals {
     let mass = 0;
     let commonest = 0;
-    for (const one of lexical.values()) mass = Math.max(mass, one.mass);
+    let words = 0;
+    for (const one of lexical.values()) {
+      mass = Math.max(mass, one.mass);
+      words = Math.max(words, one.words);
+    }
     const total = query?.terms.length ?? 0;
     const unknown = total === 0 ? 1 : query!.terms.filter((term) => term.rows === 0).length / total;
     for (const term of query?.terms ?? [])
@@ -321,6 +328,8 @@ function createScorer(
       rawCosine: top?.cosine ?? 0,
       unknown,
       commonest,
+      words,
+      asked: total,
       rows: query?.shape.rows ?? 0,
     };
   }

@@ -74,8 +74,9 @@ interface Held {
 export function createVectorIndex(db: Database): VectorIndex {
   const held = new LRUCache<string, Held>({
     maxSize: CACHE_BYTES,
+    // An owner without vectors is remembered too, and nothing may weigh nothing.
     sizeCalculation: (h) =>
-      h.bits.byteLength + h.rows.byteLength * 2 + (h.whole?.byteLength ?? 0) + h.sample.byteLength,
+      64 + h.bits.byteLength + h.rows.byteLength * 2 + (h.whole?.byteLength ?? 0) + h.sample.byteLength,
   });
   const warming = new Map<string, Promise<void>>();
   let seen: Space | null = null;

@@ -8,6 +8,7 @@ import { Database } from "bun:sqlite";
 import { readdirSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
+import { silentLog } from "../../src/log.ts";
 import { isStopWord } from "../../src/text/stopwords.ts";
 import { startAppliance, until, type Appliance } from "../support/appliance.ts";
 import { STATIC_REPO, testModels, TRANSFORMERS_REPO } from "../support/models.ts";
@@ -21,6 +22,7 @@ import {
   type Conversation,
   type Corpus,
 } from "./corpus.ts";
+import { unrelated } from "./unrelated.ts";
 
 const args = process.argv.slice(2);
 const option = (name: string) => {
@@ -141,6 +143,79 @@ async function embedded(box: Appliance): Promise<number> {
   return performance.now() - started;
 }
 
+/**
+ * The relevance floor through POST /context: unrelated questions that get nothing, gold among the first ten of the search
+ * that is still given, tokens given to a question that can be answered.
+ */
+async function floor(box: Appliance, corpus: Corpus, keys: Map<string, string>): Promise<string> {
+  let rejected = 0;
+  let asked = 0;
+  let found = 0;
+  let given = 0;
+  const tokens: number[] = [];
+  const context = async (key: string, query: string) => {
+    const { status, body } = await box.call("POST", "/context", { query, maxTokens: 2000 }, key);
+    if (status !== 200) throw new Error(`context: ${status} ${JSON.stringify(body)}`);
+    return body as { data: { kind: string; id: number | string }[]; totalTokensUsed: number };
+  };
+  for (const conversation of corpus.conversations) {
+    const key = keys.get(conversation.id)!;
+    const ids = await unitsOf(box, conversation, key);
+    for (const question of unrelated) {
+      asked++;
+      if ((await context(key, question)).data.length === 0) rejected++;
+    }
+    for (const { question, gold } of questionsOf({ ...corpus, conversations: [conversation] })) {
+      const searched = await box.call(
+        "GET",
+        `/episodes/search?q=${encodeURIComponent(question.question)}&limit=10`,
+        undefined,
+        key,
+      );
+      const first = (searched.body as { data: { id: number }[] }).data.map((row) => row.id);
+      const { data, totalTokensUsed } = await context(key, question.question);
+      const kept = new Set(data.filter((row) => row.kind === "episode").map((row) => Number(row.id)));
+      const golden = first.filter((id) => gold.has(ids.get(id) ?? ""));
+      found += golden.length;
+      given += golden.filter((id) => kept.has(id)).length;
+      tokens.push(totalTokensUsed);
+    }
+  }
+  const sorted = tokens.toSorted((a, b) => a - b);
+  const share = (n: number, of: number) => `${((100 * n) / Math.max(1, of)).toFixed(1)} %`;
+  return `${share(rejected, asked)} of ${asked} unrelated questions get nothing; ${share(given, found)} of the gold in the first ten is given; an answerable question gets ${sorted[sorted.length >> 1]} tokens (median)`;
+}
+
+/** Row ids with the units they are. */
+async function unitsOf(
+  box: Appliance,
+  conversation: Conversation,
+  key: string,
+): Promise<Map<number, string>> {
+  const ids = new Map<number, string>();
+  for (const session of conversation.sessions) {
+    const { body } = await box.call(
+      "GET",
+      `/sessions/by-external/${encodeURIComponent(session.id)}`,
+      undefined,
+      key,
+    );
+    const { id } = body as { id: number };
+    for (let offset = 0; offset < session.turns.length; offset += 200) {
+      const page = await box.call(
+        "GET",
+        `/sessions/${id}/episodes?limit=200&offset=${offset}`,
+        undefined,
+        key,
+      );
+      (page.body as { data: { id: number }[] }).data.forEach((row, at) =>
+        ids.set(row.id, session.turns[offset + at]!.id),
+      );
+    }
+  }
+  return ids;
+}
+
 async function ours(
   box: Appliance,
   corpus: Corpus,
@@ -149,30 +224,9 @@ async function ours(
 ): Promise<{ scores: Map<string, Scores>; ms: number[] }> {
   const scores = newScores();
   const ms: number[] = [];
-  // Row ids follow the lines of the import; the caller's own ids are not shown, so they are read back in order.
   for (const conversation of corpus.conversations) {
     const key = keys.get(conversation.id)!;
-    const ids = new Map<number, string>();
-    for (const session of conversation.sessions) {
-      const { body } = await box.call(
-        "GET",
-        `/sessions/by-external/${encodeURIComponent(session.id)}`,
-        undefined,
-        key,
-      );
-      const { id } = body as { id: number };
-      for (let offset = 0; offset < session.turns.length; offset += 200) {
-        const page = await box.call(
-          "GET",
-          `/sessions/${id}/episodes?limit=200&offset=${offset}`,
-          undefined,
-          key,
-        );
-        (page.body as { data: { id: number }[] }).data.forEach((row, at) =>
-          ids.set(row.id, session.turns[offset + at]!.id),
-        );
-      }
-    }
+    const ids = await unitsOf(box, conversation, key);
     for (const { question, gold } of questionsOf({ ...corpus, conversations: [conversation] })) {
       const started = performance.now();
       const { status, body } = await box.call(
@@ -199,11 +253,16 @@ for (const file of files) {
     { name: "plain FTS5 BM25", scores: plain(corpus) },
   ];
   const times: string[] = [];
+  const floors: string[] = [];
   for (const model of models) {
     if (model !== "none" && folder === null) continue;
     const box = await startAppliance({
       memory: false,
       demo: false,
+      log: {
+        ...silentLog,
+        error: (event, fields) => process.stderr.write(`${event} ${Bun.inspect(fields)}\n`),
+      },
       env: {
         MEMORY_STATIC_MODEL: STATIC_REPO,
         MEMORY_TRANSFORMERS_MODEL: TRANSFORMERS_REPO,
@@ -225,6 +284,7 @@ for (const file of files) {
         const sorted = ms.toSorted((a, b) => a - b);
         times.push(`${model} ${mode} p50 ${sorted[sorted.length >> 1]!.toFixed(1)} ms over HTTP`);
       }
+      floors.push(`${model}: ${await floor(box, corpus, keys)}`);
     } finally {
       await box.stop();
     }
@@ -257,5 +317,6 @@ for (const file of files) {
       ]),
     ]),
   );
+  out(`\nrelevance floor, budget 2,000 tokens\n${floors.join("\n")}`);
   out(`\n${times.join("; ")}`);
 }
