@@ -3,6 +3,7 @@ import type { Database } from "bun:sqlite";
 import { ownerId } from "../db/owners.ts";
 import { invalid } from "../error.ts";
 import type { Redact } from "../memory/fields.ts";
+import type { Purge } from "../memory/purge.ts";
 import { limits, type JsonObject } from "../memory/types.ts";
 import type { Rank } from "./search.ts";
 
@@ -23,6 +24,8 @@ export type ConversationDeps = {
   teach(db: Database, row: { owner: number; episodeId: number }): void;
   /** Deletes for good what was learned from an episode, inside the caller's transaction. */
   unlearn(db: Database, row: { owner: number; episodeId: number }): void;
+  /** For deletions of many rows. */
+  purge: Purge;
   /** Ranks rows of one kind, best first. */
   rank: Rank;
   /** A summary by the model of `extractionModel`; null when none is set or it failed. */

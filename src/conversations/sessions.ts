@@ -13,6 +13,7 @@ import { ensureOwner } from "../db/owners.ts";
 import { listSummaries } from "../db/summaries.ts";
 import { AppError, notFound } from "../error.ts";
 import { cleanMetadata } from "../memory/fields.ts";
+import { MANY_ROWS } from "../search/purge.ts";
 import type { JsonObject, Session } from "../memory/types.ts";
 import {
   breathe,
@@ -99,12 +100,19 @@ export function createSessions(deps: ConversationDeps) {
   async function remove(input: Caller & { id: number; memories: boolean }): Promise<{ success: true }> {
     const session = find(input, input.id);
     const owner = ensureOwner(db, session.apiKeyId);
+    // Many rows leave marks in the index, which then is merged once; few are taken out of it one by one.
+    const indexes = ["episodes", ...(input.memories ? (["memories"] as const) : [])] as const;
+    const many = episodeIdsOf(db, input.id, MANY_ROWS).length === MANY_ROWS;
     for (let size = 20, gone = false; !gone;) {
       const started = performance.now();
       gone = transact(db, () => {
         const ids = episodeIdsOf(db, input.id, size);
-        if (input.memories) for (const id of ids) deps.unlearn(db, { owner, episodeId: id });
-        eraseEpisodes(deps, owner, ids);
+        const erase = () => {
+          if (input.memories) for (const id of ids) deps.unlearn(db, { owner, episodeId: id });
+          eraseEpisodes(deps, owner, ids);
+        };
+        if (many) deps.purge.marking(indexes, erase);
+        else erase();
         if (ids.length === size) return false;
         for (let page = listSummaries(db, input.id, { limit: 200, offset: 0 }); page.data.length > 0;) {
           for (const { id } of page.data) {
@@ -121,7 +129,8 @@ export function createSessions(deps: ConversationDeps) {
       size = nextBatch(size, performance.now() - started, 500);
       if (!gone) await breathe();
     }
-    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (many) await deps.purge.run(indexes);
+    else db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     return { success: true };
   }
 

@@ -39,6 +39,7 @@ import { createLearning } from "./learn.ts";
 import type { ExtractPayload } from "./learn.ts";
 import { createOwnerEraser } from "./erase-owner.ts";
 import { createOwners } from "./owners.ts";
+import { createPurge } from "./purge.ts";
 import { createReceipts, createUsage } from "./receipts.ts";
 import { countLexical, ensureLexical } from "../search/lexical-tables.ts";
 import { countVectors, ensureVectors } from "../search/vector-tables.ts";
@@ -212,6 +213,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     redact,
     hooks: records,
+    purge: createPurge({ db, jobs, now }),
     rank: (input) => retrieval.rank(input),
     teach(_, { owner, episodeId }) {
       if (!settings.read().enabled) return;
