@@ -39,7 +39,7 @@ export type AppDeps = {
   models: Models;
   transport: Transport;
   /** Called while the engine still runs, once no request is left. */
-  atEnd: (work: () => void) => void;
+  atEnd: (work: () => void | Promise<void>) => void;
 };
 
 const apiPaths = [

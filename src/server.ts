@@ -99,11 +99,12 @@ async function wire(
   const { config, log } = options;
   const seal = openSeal(config.dataDir);
   if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
-  const watch = createWatch(db);
-  const auth = createAuth({ db, config, watch });
+  // A quarter of a millisecond: the steps of one request agree, and no caller can tell. Keys are always asked for anew.
+  const watch = createWatch(db, 0.25);
+  const auth = createAuth({ db, config });
   const settings = settingsReader(db, undefined, watch);
   const transport = createTransport();
-  const ends: (() => void)[] = [() => transport.close()];
+  const ends: (() => void | Promise<void>)[] = [() => transport.close()];
   const providers = createProviders({ db, seal, watch, demo: options.demo === true });
   if (options.upstream !== undefined) providers.ensure(options.upstream);
   const app = createApp({
@@ -158,7 +159,7 @@ async function wire(
         await drained;
         clearTimeout(late);
         touchUsed();
-        for (const end of ends) end();
+        for (const end of ends) await end();
         await thread.stop();
         db.run("PRAGMA wal_checkpoint(TRUNCATE)");
         db.close();

@@ -43,6 +43,22 @@ export function episodesOfTurn(db: Database, sessionId: number, hash: string): n
     .map((row) => row.id);
 }
 
+/** Episodes of a session that the request itself still holds, by their user turns. */
+export function episodesOfTurns(
+  db: Database,
+  owner: number,
+  externalId: string,
+  hashes: readonly string[],
+): number[] {
+  return db
+    .query<{ id: number }, [number, string, string]>(
+      `SELECT e.id FROM sessions s JOIN episodes e ON e.session_id = s.id
+       WHERE s.owner_id = ?1 AND s.external_id = ?2 AND e.turn_hash IN (SELECT unhex(value) FROM json_each(?3))`,
+    )
+    .all(owner, externalId, JSON.stringify(hashes))
+    .map((row) => row.id);
+}
+
 export interface BlockRow {
   hash: string;
   text: string;

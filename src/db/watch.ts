@@ -1,24 +1,24 @@
-/** Notices writes: this connection's and those of others, so that what is cached is never older than a turn of the event loop. */
+/** Notices writes, this connection's and those of others, so that what is cached can be believed. */
 import type { Database } from "bun:sqlite";
 
-/** A value that changes whenever anything was written. Asked of SQLite once a turn, since it costs microseconds. */
+/** A value that changes whenever anything was written. */
 export type Watch = () => number;
 
-export function createWatch(db: Database): Watch {
+/** Asking SQLite costs microseconds several times a request; `forMs` believes the last answer for that long. */
+export function createWatch(db: Database, forMs = 0): Watch {
   const query = db.prepare<{ data_version: number; changes: number }, []>(
     "SELECT data_version, total_changes() AS changes FROM pragma_data_version",
   );
   let version = -1;
   let changes = -1;
   let value = 0;
-  let asked = false;
-  const again = () => {
-    asked = false;
-  };
+  let until = 0;
   return () => {
-    if (asked) return value;
-    asked = true;
-    setImmediate(again);
+    if (forMs > 0) {
+      const at = performance.now();
+      if (at < until) return value;
+      until = at + forMs;
+    }
     const now = query.get()!;
     if (now.data_version !== version || now.changes !== changes) {
       version = now.data_version;

@@ -9,6 +9,7 @@ import {
   blocksByHash,
   dropBlocks,
   episodesOfTurn,
+  episodesOfTurns,
   putBlock,
   sessionByHash,
   touchBlocks,
@@ -233,7 +234,7 @@ export function createExchanges(deps: ExchangeDeps) {
         limit: 30,
         deadlineMs: input.deadlineMs,
         mode: "proxy",
-        exclude: [...ids],
+        exclude: [...ids, ...inRequest(owner, sessionId, input.turns)],
         count: input.count,
       });
       draft.fresh = true;
@@ -262,6 +263,13 @@ export function createExchanges(deps: ExchangeDeps) {
       receiptId,
       fallback: draft.fallback,
     };
+  }
+
+  /** Exchanges that the model sees anyway, since the client sends them along. */
+  function inRequest(owner: number | null, sessionId: string, turns: Turn[]): string[] {
+    if (owner === null || turns.length === 0) return [];
+    const hashes = turns.map((turn) => turn.hash);
+    return episodesOfTurns(db, owner, sessionId, hashes).map((id) => `episode:${id}`);
   }
 
   /** What was injected into earlier turns of this conversation, while it is worth keeping. */

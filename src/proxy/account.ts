@@ -33,16 +33,17 @@ export function createUsageBuffer(
 ) {
   let rows: UsageRow[] = [];
   let timer: ReturnType<typeof setTimeout> | null = null;
-  const flush = () => {
+  const flush = async (): Promise<void> => {
+    if (timer) clearTimeout(timer);
     timer = null;
     const batch = rows;
     rows = [];
-    if (batch.length > 0) write(batch).catch(onError);
+    if (batch.length > 0) await write(batch).catch(onError);
   };
   return {
     add(row: UsageRow): void {
       rows.push(row);
-      timer ??= setTimeout(flush, FLUSH_MS);
+      timer ??= setTimeout(() => void flush(), FLUSH_MS);
     },
     flush,
   };

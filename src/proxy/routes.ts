@@ -11,7 +11,7 @@ import { passthroughRoute } from "./passthrough.ts";
 import { wireError, wireOf } from "./wire.ts";
 
 /** Routes for mounting at `/v1`, behind `edge()` and the middleware that sets `principal`. `flush` writes what waits. */
-export function proxyRoutes(deps: ProxyDeps): { app: Hono<Env>; flush: () => void } {
+export function proxyRoutes(deps: ProxyDeps): { app: Hono<Env>; flush: () => Promise<void> } {
   const app = new Hono<Env>();
   const usage = createUsageBuffer(
     (rows) => deps.engine.exchange.addUsage({ rows }),

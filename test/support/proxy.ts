@@ -7,7 +7,7 @@ import { createKey } from "../../src/db/keys.ts";
 import type { KeyFields } from "../../src/db/keys.ts";
 import { openDatabase } from "../../src/db/open.ts";
 import { writeMemorySettings } from "../../src/db/settings.ts";
-import { silentLog } from "../../src/log.ts";
+import { createLog } from "../../src/log.ts";
 import type { MemorySettingsPatch } from "../../src/memory/settings.ts";
 import { openSeal } from "../../src/seal.ts";
 import { serve } from "../../src/server.ts";
@@ -32,9 +32,15 @@ export async function startProxy(
     },
     {},
   );
+  // What goes wrong inside must be seen by whoever reads a failing test.
+  const log = createLog({
+    level: "warn",
+    terminal: false,
+    write: (line) => void process.stderr.write(`${line}\n`),
+  });
   const server = await serve({
     config,
-    log: silentLog,
+    log,
     pid: process.pid,
     memory: true,
     ...(options.demo ? { demo: true } : {}),
