@@ -105,6 +105,7 @@ for (const [how, connect] of [
       expect(tools.map(({ name }) => name).toSorted()).toEqual([
         "omniroute_memory_add",
         "omniroute_memory_clear",
+        "omniroute_memory_context",
         "omniroute_memory_delete",
         "omniroute_memory_search",
         "omniroute_memory_update",
@@ -154,6 +155,11 @@ for (const [how, connect] of [
       const one = (await call(mine, "omniroute_memory_search", { query: "zebra finch", type: "procedural" }))
         .data;
       expect(contents(one)).toEqual(["Feed the zebra finch at noon"]);
+      const context = (
+        await call(mine, "omniroute_memory_context", { query: "zebra finch", kinds: ["memory"] })
+      ).data;
+      expect(context.data.map(({ kind }: { kind: string }) => kind)).toEqual(["memory", "memory"]);
+      expect(context.text).toStartWith("Memory context:");
       const newest = (await call(mine, "omniroute_memory_search", { limit: 2 })).data;
       expect(contents(newest)).toEqual(["Drinks oolong in the evening", "Feed the zebra finch at noon"]);
       await mine.close();
@@ -336,7 +342,7 @@ test("the inspector's command line lists and calls the tools", async () => {
     return JSON.parse(await new Response(child.stdout).text());
   };
   const { tools } = await inspect("--method", "tools/list");
-  expect(tools).toHaveLength(5);
+  expect(tools).toHaveLength(6);
   const args = ["type=factual", "key=k:inspector", "content=Seen by the inspector"];
   const call = ["--method", "tools/call", "--tool-name", "omniroute_memory_add", "--tool-arg"];
   const { structuredContent } = await inspect(...call, ...args);

@@ -2,7 +2,9 @@
 import { z } from "zod";
 import type { Engine } from "../engine.ts";
 import { invalid, notFound } from "../error.ts";
+import { kinds } from "../memory/types.ts";
 import { count, ownerName, text, time } from "../schemas/common.ts";
+import { contextPackage } from "../schemas/conversations.ts";
 import {
   content,
   found,
@@ -151,6 +153,27 @@ export const tools: readonly AnyTool[] = [
       const { memory } = await engine.memories.update({ owner: anyOwner(caller, apiKeyId), id, patch });
       return { memory };
     },
+  }),
+  tool({
+    name: "omniroute_memory_context",
+    title: "Recall for a question",
+    description:
+      "Everything that fits a question under one budget: memories, exchanges, entities with their relationships, and summaries.",
+    scope: "read:memory",
+    hints: reads,
+    input: z.strictObject({
+      query: text({ max: 65_536 }),
+      kinds: z.array(z.enum(kinds)).min(1).max(4).exactOptional(),
+      maxTokens: maxTokens.exactOptional(),
+      apiKeyId,
+    }),
+    output: contextPackage,
+    run: ({ apiKeyId, ...input }, { engine, caller }) =>
+      engine.context.build({
+        ...input,
+        owner: oneOwner(caller, apiKeyId),
+        sharedPool: caller.kind === "key" && caller.sharedPool,
+      }),
   }),
   tool({
     name: "omniroute_memory_delete",

@@ -186,6 +186,14 @@ function joinEngine(db: Database, options: EngineOptions) {
     probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: countVectors(db, "memory", seq) }),
     qdrantProof: (id) => qdrant.operations.proof(id),
   });
+  const reranker = createReranker(async ({ model, ...request }, signal) => {
+    const slash = model.indexOf("/");
+    const body = { model: model.slice(slash + 1), ...request };
+    // The reranker checks what came: rows, numbers, no index twice.
+    return (await ask.post(model.slice(0, slash), "/rerank", body, signal)) as Awaited<
+      ReturnType<RerankCall>
+    >;
+  });
   const retrieval = createRetrieval({
     db,
     now,
@@ -197,14 +205,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     rrfK: options.config.MEMORY_RRF_K,
     embedding,
     fill: () => indexer.fill(),
-    reranker: createReranker(async ({ model, ...request }, signal) => {
-      const slash = model.indexOf("/");
-      const body = { model: model.slice(slash + 1), ...request };
-      // The reranker checks what came: rows, numbers, no index twice.
-      return (await ask.post(model.slice(0, slash), "/rerank", body, signal)) as Awaited<
-        ReturnType<RerankCall>
-      >;
-    }),
+    reranker,
     qdrant: null,
   });
   const { nightly, ...summarizer } = createSummarizer({ db, store, now });
@@ -290,7 +291,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     lexical,
     vec0: vec0.vec0,
     embedding,
-    rerank: () => ({ available: false, reason: "Not used yet." }),
+    rerank: reranker.status,
     qdrant: () => qdrant.operations.status(),
     jobs: jobs.calls.counts,
     backends: () => backends.status(),
