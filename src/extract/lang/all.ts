@@ -4,6 +4,7 @@ import { english } from "./en.ts";
 import { french } from "./fr.ts";
 import { dutch } from "./nl.ts";
 import { spanish } from "./es.ts";
+import { portuguese } from "./pt.ts";
 import type { Language } from "./shape.ts";
 
 /** Every language file by its code. */
@@ -12,7 +13,7 @@ export const languages: Readonly<Record<Lang, Language>> = {
   de: german,
   fr: french,
   es: spanish,
-  pt: english,
+  pt: portuguese,
   it: english,
   nl: dutch,
   fi: english,
