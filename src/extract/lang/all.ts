@@ -2,6 +2,7 @@ import type { Lang } from "../../text/language.ts";
 import { german } from "./de.ts";
 import { english } from "./en.ts";
 import { french } from "./fr.ts";
+import { italian } from "./it.ts";
 import { dutch } from "./nl.ts";
 import { spanish } from "./es.ts";
 import { portuguese } from "./pt.ts";
@@ -14,7 +15,7 @@ export const languages: Readonly<Record<Lang, Language>> = {
   fr: french,
   es: spanish,
   pt: portuguese,
-  it: english,
+  it: italian,
   nl: dutch,
   fi: english,
   zh: english,
