@@ -41,6 +41,7 @@ import { createOwnerEraser } from "./erase-owner.ts";
 import { createOwners } from "./owners.ts";
 import { createPurge } from "./purge.ts";
 import { createReceipts, createUsage } from "./receipts.ts";
+import { coverage } from "../search/indexing.ts";
 import { countLexical, ensureLexical } from "../search/lexical-tables.ts";
 import { countVectors, ensureVectors } from "../search/vector-tables.ts";
 import { createVectorIndex } from "../search/vectors.ts";
@@ -282,7 +283,11 @@ function joinEngine(db: Database, options: EngineOptions) {
     log,
     now,
     retrieve: (input) => retrieval.calls.retrieve(input),
-    embeds: () => embedding.peek() !== null,
+    async embeds() {
+      if ((await embedding.get()).embedder === null) return false;
+      const { pending, building } = coverage(db);
+      return pending === 0 && building === null;
+    },
   });
   const status = createStatus({
     db,
@@ -317,6 +322,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       qdrant: qdrant.calls,
     },
     start() {
+      verifier.cleanUp();
       jobs.start();
       indexer.start();
       qdrant.start();

@@ -23,8 +23,8 @@ export type VerifyDeps = {
   log: Log;
   now: () => number;
   retrieve: (input: RetrieveInput) => Promise<RetrieveResult>;
-  /** Whether vectors are made at the moment; without an embedder the words alone are tried. */
-  embeds: () => boolean;
+  /** Whether a new row gets its vector at once: there is a model, and no backlog before it. Else the words alone are tried. */
+  embeds: () => Promise<boolean>;
 };
 
 /** A result is good for this long. */
@@ -72,6 +72,7 @@ export function createVerifier(deps: VerifyDeps) {
     const [fact] = extractFacts(`I prefer ${word} for writing letters.`, "user").facts;
     if (fact === undefined || !fact.content.includes(word))
       return "No statement was read out of a plain sentence.";
+    const embeds = await deps.embeds();
     const stored = transact(db, () =>
       store.put({
         ownerId: ensureOwner(db, VERIFY_OWNER),
@@ -98,7 +99,7 @@ export function createVerifier(deps: VerifyDeps) {
     };
     if (((await found("hybrid"))?.ftsRank ?? null) === null)
       return "A new memory was not found by its words.";
-    if (deps.embeds()) {
+    if (embeds) {
       const end = performance.now() + VECTOR_MS;
       for (;;) {
         if (((await found("semantic"))?.vecRank ?? null) !== null) break;

@@ -9,6 +9,6 @@ export const lastHealth = (deps: Pick<StudioDeps, "health">): Health | null => d
 
 /** Runs the round trip, or takes the result of one in the last seconds. Never throws: a failure is a result. */
 export async function readHealth(deps: StudioDeps): Promise<Health> {
-  deps.health.last = { working: true, latencyMs: 0 };
+  deps.health.last = await deps.engine.status.health();
   return deps.health.last;
 }
