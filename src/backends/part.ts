@@ -5,6 +5,7 @@
  * tombstones, review and receipts work the same for any primary.
  */
 import type { Database } from "bun:sqlite";
+import { LRUCache } from "lru-cache";
 import { activeByKey, memoryById, toMemory } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
 import { countOutbox, dueNow } from "../db/mirror.ts";
@@ -15,8 +16,9 @@ import type { Log } from "../log.ts";
 import { PartDown } from "../memory/jobs.ts";
 import type { JobHandler, Jobs } from "../memory/jobs.ts";
 import type { MemorySettings } from "../memory/settings.ts";
+import type { PrimaryMemories } from "../memory/primary-rows.ts";
 import type { Store } from "../memory/store.ts";
-import type { Memory } from "../memory/types.ts";
+import type { Memory, MemoryType } from "../memory/types.ts";
 import { readBackendConfig } from "./config.ts";
 import { createBackend } from "./known.ts";
 import type { KnownDeps } from "./known.ts";
@@ -298,6 +300,51 @@ export function createBackends(deps: BackendsDeps) {
     return { ...answer, found };
   }
 
+  /** When a primary was last seen to have a memory, so that standing ones are not asked for at every request. */
+  const seen = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
+
+  /** A foreign primary as retrieval sees it. */
+  const forRetrieval: PrimaryMemories = {
+    active: () => deps.settings().primaryBackend !== "sqlite",
+    async search({ owner, query, sessionId, type, limit, retentionDays, signal }) {
+      await configure();
+      const { found, failed } = await search({
+        query,
+        apiKeyId: owner,
+        sessionId,
+        limit,
+        retentionDays,
+        signal,
+        ...(type === undefined ? {} : { type: type as MemoryType }),
+      });
+      return { found, failed };
+    },
+    async newest({ owner, sessionId, limit, retentionDays }) {
+      await configure();
+      const primary = foreign()!;
+      const { data } = await primary.list({ apiKeyId: owner, status: "active", limit, offset: 0 });
+      return data
+        .map((memory) => absorb(primary, memory))
+        .filter((memory) => visible(memory, { apiKeyId: owner, sessionId }, retentionDays, now()))
+        .map((memory) => ({ memory, score: null }));
+    },
+    async still(owner, ids) {
+      await configure();
+      const primary = foreign()!;
+      const there = await Promise.all(
+        ids.map(async (id) => {
+          if (seen.has(id)) return id;
+          const memory = await primary.get(owner, id);
+          if (!memory) return null;
+          absorb(primary, memory);
+          seen.set(id, true);
+          return id;
+        }),
+      );
+      return new Set(there.filter((id) => id !== null));
+    },
+  };
+
   function status(): BackendStatus {
     const { primaryBackend, fallbackBackends } = deps.settings();
     const health = manager.health();
@@ -347,7 +394,7 @@ export function createBackends(deps: BackendsDeps) {
     },
     absorb,
     get,
-    search,
+    forRetrieval,
     status,
     watch,
     start(): void {

@@ -1,6 +1,13 @@
 /** The built-in backend: the rows of this box's own database. */
 import type { Database } from "bun:sqlite";
-import { activeByKey, changeMemory, insertMemory, memoryById, toMemory } from "../db/memories.ts";
+import {
+  activeByKey,
+  changeMemory,
+  insertMemory,
+  memoriesBySeqs,
+  memoryById,
+  toMemory,
+} from "../db/memories.ts";
 import type { MemoryChange } from "../db/memories.ts";
 import { countMemories, listMemories } from "../db/memory-list.ts";
 import { transact } from "../db/open.ts";
@@ -107,6 +114,43 @@ export class SqliteBackend implements MemoryBackend {
   #owner(name: string | null): number | null {
     return name === null ? null : (ownerId(this.#deps.db, name) ?? NOBODY);
   }
+}
+
+/** The search of this backend over the engine's own ranking of rows. */
+export function searchBy(
+  db: Database,
+  rank: (input: {
+    owner: number;
+    kind: "memory";
+    query: string;
+    limit: number;
+    mode: "hybrid";
+    session: string | null;
+  }) => Promise<{ candidates: { id: number; score: number | null }[] }>,
+): (config: SearchConfig) => Promise<Found[]> {
+  return async ({ query, apiKeyId, limit, sessionId, type }) => {
+    const owner = ownerId(db, apiKeyId);
+    if (owner === null) return [];
+    const { candidates } = await rank({
+      owner,
+      kind: "memory",
+      query,
+      limit,
+      mode: "hybrid",
+      session: sessionId ?? null,
+    });
+    const rows = memoriesBySeqs(
+      db,
+      owner,
+      candidates.map((one) => one.id),
+    );
+    return candidates
+      .flatMap(({ id, score }) => {
+        const row = rows.get(id);
+        return row && (type === undefined || row.type === type) ? [{ memory: toMemory(row), score }] : [];
+      })
+      .slice(0, limit);
+  };
 }
 
 /** Every settable column of a row as the memory has it. */

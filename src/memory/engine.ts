@@ -13,7 +13,7 @@ import type { Log } from "../log.ts";
 import { openBackends } from "../backends/config.ts";
 import { createBackends } from "../backends/part.ts";
 import { routeMemories } from "../backends/routed.ts";
-import { SqliteBackend } from "../backends/sqlite.ts";
+import { searchBy, SqliteBackend } from "../backends/sqlite.ts";
 import { createQdrant } from "../backends/mirror/part.ts";
 import { memorySource } from "../backends/mirror/source.ts";
 import { createContext } from "../conversations/context.ts";
@@ -147,7 +147,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       efConstruct: options.config.QDRANT_HNSW_EF_CONSTRUCT,
     },
     store: () => store,
-    sqlite: () => new SqliteBackend({ db, store, search: async () => [] }),
+    sqlite: () => new SqliteBackend({ db, store, search: searchBy(db, retrieval.rank) }),
     qdrant: () => qdrant.primary(),
   });
   const qdrantUp = async () => {
@@ -207,7 +207,8 @@ function joinEngine(db: Database, options: EngineOptions) {
     embedding,
     fill: () => indexer.fill(),
     reranker,
-    qdrant: null,
+    qdrant: (input) => qdrant.nearest(input),
+    primary: backends.forRetrieval,
   });
   const { nightly, ...summarizer } = createSummarizer({ db, store, now });
   const conversations = createConversations({

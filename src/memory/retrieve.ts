@@ -5,6 +5,7 @@
 import type { Database } from "bun:sqlite";
 import { countAccess } from "../db/memories.ts";
 import { ownerId, SHARED_OWNER } from "../db/owners.ts";
+import { AppError } from "../error.ts";
 import { duplicateKey } from "../extract/duplicates.ts";
 import { namedDate } from "../search/dates.ts";
 import { passesCut, passesGate } from "../search/floor.ts";
@@ -19,6 +20,7 @@ import { BLOCK_OVERHEAD, renderBlock, renderLine } from "./block.ts";
 import { cutToTokens, estimateTokens } from "./budget.ts";
 import type { Embedding } from "./embedding.ts";
 import { loadRows, type Loaded } from "./lines.ts";
+import { rowsOf, type PrimaryMemories } from "./primary-rows.ts";
 import { queryVector, within, type Left } from "./query-vector.ts";
 import { RERANK_MS, type createReranker } from "./rerank.ts";
 import type { MemorySettings } from "./settings.ts";
@@ -48,6 +50,7 @@ export type ForeignVectors = (input: {
   vector: Float32Array;
   signature: string;
   limit: number;
+  deadlineMs: number;
 }) => Promise<{ hits: { id: number; cosine: number }[] } | { reason: string }>;
 
 export type RetrievalDeps = {
@@ -65,6 +68,8 @@ export type RetrievalDeps = {
   fill: (owner: number) => void;
   reranker: ReturnType<typeof createReranker> | null;
   qdrant: ForeignVectors | null;
+  /** A foreign primary backend, whose memories are searched in place of the rows here. */
+  primary: PrimaryMemories | null;
 };
 
 /** Ranked rows of one kind for the search routes. `owner` is its number, `session` an external id. */
@@ -85,7 +90,8 @@ export function createRetrieval(deps: RetrievalDeps) {
 
   /** Access counters are written after the answer, a second's worth at a time. */
   function count(rows: readonly Loaded[]): void {
-    for (const row of rows) if (row.kind === "memory") counted.set(row.seq, (counted.get(row.seq) ?? 0) + 1);
+    for (const row of rows)
+      if (row.kind === "memory" && row.seq >= 0) counted.set(row.seq, (counted.get(row.seq) ?? 0) + 1);
     if (counted.size > 0) flushing ??= setTimeout(flush, 1000);
   }
 
@@ -109,7 +115,17 @@ export function createRetrieval(deps: RetrievalDeps) {
     if (budget <= 0) return nothing(deps, strategy, budget, "The token budget is 0.");
 
     const owners = ownersOf(db, input, settings);
-    const kinds = input.kinds ?? (settings.injectEpisodes ? ["memory", "episode"] : ["memory"]);
+    const asked = input.kinds ?? (settings.injectEpisodes ? ["memory", "episode"] : ["memory"]);
+    const primary = asked.includes("memory") && deps.primary?.active() ? deps.primary : null;
+    if (primary && input.asOf !== undefined)
+      throw new AppError(
+        "not_supported",
+        "asOf needs the primary backend sqlite, which keeps every version.",
+        {
+          param: "asOf",
+        },
+      );
+    const kinds = primary ? asked.filter((kind) => kind !== "memory") : asked;
     const predicateOf = (owner: number): Predicate => ({
       owner,
       session: (input.scope ?? settings.scope) === "session" ? (input.sessionId ?? "") : null,
@@ -128,7 +144,8 @@ export function createRetrieval(deps: RetrievalDeps) {
     let rows: Loaded[] = [];
     let past: PastTexts = new Map();
     let rerankApplied = false;
-    let used: "recent" | "words" | "vectors" | "both" | "none" = "none";
+    let fromQdrant = false;
+    let used: Used = "none";
     if (strategy === "recent" || (wordless && input.mode === "interactive")) {
       used = "recent";
       rows = owners.flatMap((owner) =>
@@ -137,8 +154,12 @@ export function createRetrieval(deps: RetrievalDeps) {
           maxLine,
         }),
       );
-      if (owners.length > 1) rows = rows.sort(byTime);
+      if (primary)
+        rows = [...(await primaryRows(primary, owners, null, input, settings, left, notes)), ...rows];
+      if (owners.length > 1 || primary) rows = rows.sort(byTime);
     } else if (!wordless) {
+      // Asked at once, and waited for after the own channels.
+      const elsewhere = primary ? primaryRows(primary, owners, text, input, settings, left, notes) : null;
       const found: { owner: Owner; candidates: Candidate[]; ranked: Ranked[] }[] = [];
       const vector = await vectorFor(
         text,
@@ -167,7 +188,9 @@ export function createRetrieval(deps: RetrievalDeps) {
             settings,
             Math.max(limit, deps.topK),
             notes,
+            left,
           );
+          fromQdrant ||= hits !== null;
           await vectorsReady(kind, owner.id, vector, left);
           ranked.push(
             rankKind(rankDeps, question, {
@@ -194,6 +217,11 @@ export function createRetrieval(deps: RetrievalDeps) {
           }),
         )
         .sort((a, b) => (owners.length > 1 ? (b.score ?? 0) - (a.score ?? 0) : 0));
+      if (elsewhere) {
+        const memories = await elsewhere;
+        if (memories.length > 0) used = "backend";
+        rows = [...memories, ...rows];
+      }
       const model = settings.rerankProviderModel;
       if (settings.rerankEnabled && model !== null && deps.reranker !== null && left() > 20) {
         const reranked = await deps.reranker.apply(model, text, rows, left());
@@ -203,11 +231,12 @@ export function createRetrieval(deps: RetrievalDeps) {
       }
     }
 
-    const always = kinds.includes("memory")
+    let always = asked.includes("memory")
       ? owners.flatMap((owner) =>
           loadRows(db, owner, standing(db, predicateOf(owner.id), STANDING), { terms: [], maxLine }),
         )
       : [];
+    if (primary && always.length > 0) always = await stillThere(primary, always, left);
     const chosen = choose({
       always: input.asOf === undefined ? always : [],
       rows,
@@ -223,7 +252,7 @@ export function createRetrieval(deps: RetrievalDeps) {
     return {
       results: chosen.map(shown),
       dropped: dropped.slice(0, DROPPED),
-      resolution: resolutionOf(deps, strategy, used, notes, rerankApplied),
+      resolution: resolutionOf(deps, strategy, used, notes, rerankApplied, fromQdrant),
       totalTokensUsed: block === "" ? 0 : estimateTokens(block),
       budgetMaxTokens: budget,
       text: block,
@@ -291,6 +320,7 @@ export function createRetrieval(deps: RetrievalDeps) {
     settings: MemorySettings,
     limit: number,
     notes: string[],
+    left: Left,
   ): Promise<{ id: number; cosine: number }[] | null> {
     const signature = vectors.space()?.signature;
     if (
@@ -311,10 +341,48 @@ export function createRetrieval(deps: RetrievalDeps) {
       vector,
       signature,
       limit,
+      deadlineMs: Math.max(1, left()),
     });
     if ("hits" in answer) return answer.hits;
     notes.push(`${answer.reason} The embedded vectors were searched instead.`);
     return null;
+  }
+
+  /** What a foreign primary finds, or has newest; nothing, with the reason, when it cannot be asked. */
+  async function primaryRows(
+    primary: PrimaryMemories,
+    owners: readonly Owner[],
+    query: string | null,
+    input: RetrieveInput,
+    settings: MemorySettings,
+    left: Left,
+    notes: string[],
+  ): Promise<Loaded[]> {
+    const session = (input.scope ?? settings.scope) === "session" ? (input.sessionId ?? "") : null;
+    const limit = Math.min(input.limit ?? LIMIT, RECENT);
+    const { retentionDays } = settings;
+    const all = await Promise.all(
+      owners.map(async (owner) => {
+        try {
+          const common = { owner: owner.name, sessionId: session, limit, retentionDays };
+          if (query === null) return rowsOf(db, owner, await primary.newest(common));
+          const type = input.type === undefined ? {} : { type: input.type };
+          const signal = AbortSignal.timeout(Math.max(1, left()));
+          const { found, failed } = await primary.search({ ...common, ...type, query, signal });
+          notes.push(...failed);
+          return rowsOf(db, owner, found);
+        } catch (thrown) {
+          const timedOut = thrown instanceof Error && thrown.name === "TimeoutError";
+          notes.push(
+            timedOut
+              ? "The primary backend did not answer in time, so no memories were searched."
+              : `No memories were searched: ${thrown instanceof Error ? thrown.message : "the primary backend failed."}`,
+          );
+          return [];
+        }
+      }),
+    );
+    return all.flat();
   }
 
   return {
@@ -326,6 +394,25 @@ export function createRetrieval(deps: RetrievalDeps) {
 }
 
 type Owner = { id: number; name: string };
+type Used = "recent" | "words" | "vectors" | "both" | "backend" | "none";
+
+/** Standing memories are known here; a foreign primary may have lost them meanwhile. */
+async function stillThere(primary: PrimaryMemories, rows: Loaded[], left: Left): Promise<Loaded[]> {
+  const signal = AbortSignal.timeout(Math.max(1, left()));
+  const kept = await Promise.all(
+    [...Map.groupBy(rows, (row) => row.owner)].map(([owner, group]) =>
+      primary
+        .still(
+          owner,
+          group.map((row) => row.id),
+          signal,
+        )
+        .catch(() => new Set<string>()),
+    ),
+  );
+  const there = new Set(kept.flatMap((set) => [...set]));
+  return rows.filter((row) => there.has(row.id));
+}
 
 function named(strategy: string): "recent" | "semantic" | "hybrid" {
   return strategy === "exact" || strategy === "recent"
@@ -552,20 +639,25 @@ function usedOf(ranked: readonly Ranked[]): "words" | "vectors" | "both" | "none
 function resolutionOf(
   deps: RetrievalDeps,
   strategy: string,
-  used: "recent" | "words" | "vectors" | "both" | "none",
+  used: Used,
   notes: readonly string[],
   rerankApplied: boolean,
+  fromQdrant = false,
 ): Resolution {
   const { source, model } = deps.embedding.resolve();
-  const how = { recent: "recent", words: "keyword", vectors: "semantic", both: "hybrid", none: strategy }[
-    used
-  ];
+  const how = {
+    recent: "recent",
+    words: "keyword",
+    vectors: "semantic",
+    both: "hybrid",
+    backend: "backend",
+    none: strategy,
+  }[used];
   const reasons = [...new Set(notes)].filter((note) => note !== "");
   return {
     embeddingSource: source,
     embeddingModel: model,
-    vectorStore:
-      deps.settings().vectorStore === "qdrant" && deps.qdrant !== null ? "qdrant" : deps.vectorStore,
+    vectorStore: fromQdrant ? "qdrant" : deps.vectorStore,
     strategyUsed: how,
     rerankApplied,
     fallbackReason: reasons.length === 0 ? null : reasons.join(" "),

@@ -1,6 +1,16 @@
 import { GenericMemoryBackend } from "../../src/backends/http.ts";
 import { ObsidianBackend } from "../../src/backends/obsidian.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { searchBy, SqliteBackend } from "../../src/backends/sqlite.ts";
+import { registerFold } from "../../src/db/memory-list.ts";
+import { migrate } from "../../src/db/migrate.ts";
+import { openDatabase } from "../../src/db/open.ts";
+import { createStore } from "../../src/memory/store.ts";
+import { ensureLexical } from "../../src/search/lexical-tables.ts";
+import { rankKind } from "../../src/search/rank.ts";
+import { queryTerms } from "../../src/search/tokens.ts";
 import { QdrantBackend } from "../../src/backends/qdrant.ts";
 import { openStatic } from "../../src/embed/static.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
@@ -13,6 +23,36 @@ import { startHttpBackend } from "../support/http-backend.ts";
 import { startNotion } from "../support/notion.ts";
 import { startObsidian } from "../support/obsidian.ts";
 import { conformance } from "./conformance.ts";
+
+conformance("sqlite", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "backend-"));
+  const db = openDatabase(join(dir, "recollect.db"));
+  migrate(db, null);
+  registerFold(db);
+  const { fts5 } = ensureLexical(db);
+  const store = createStore({ db, now: Date.now, hooks: { changed() {}, removed() {}, dropEpisode() {} } });
+  const search = searchBy(db, async ({ owner, kind, query, limit, session }) =>
+    rankKind(
+      { db, fts5, vectors: null, topK: 20, rrfK: 60 },
+      { terms: queryTerms(owner, query), vector: null, date: null },
+      {
+        kind,
+        predicate: { owner, session, retentionDays: 0, now: Date.now() },
+        limit,
+        fusion: "scored",
+        strategy: "lexical",
+      },
+    ),
+  );
+  return {
+    backend: new SqliteBackend({ db, store, search }),
+    episodeId: null,
+    stop: async () => {
+      db.close();
+      rmSync(dir, { recursive: true });
+    },
+  };
+});
 
 conformance("http", async () => {
   const server = startHttpBackend({ apiKey: "secret" });

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { startAppliance, until } from "../support/appliance.ts";
 import type { Appliance } from "../support/appliance.ts";
+import { openBox } from "../support/engine-box.ts";
 import { startFlaky } from "../support/flaky.ts";
 import type { Flaky } from "../support/flaky.ts";
 import { startHttpBackend } from "../support/http-backend.ts";
@@ -109,7 +110,7 @@ describe("primary over HTTP", () => {
     await until("the creation waits as a job", waiting);
     proxy.revive();
     expect((await call("GET", "/api/memory?q=Not stored")).body.total).toBe(0);
-    expect(server.rows.size).toBe(rows);
+    await until("it arrives", () => server.rows.size === rows + 1, 20_000);
   });
 
   test("settings are validated by name, and secrets never come back", async () => {
@@ -212,4 +213,54 @@ describe("appliances that share a Qdrant cluster", () => {
     for (const box of boxes.splice(0)) await box.stop();
     await target.stop();
   });
+});
+
+test("recall searches the primary, in its order, and gives standing memories it still has", async () => {
+  const server = startHttpBackend({ apiKey: "k" });
+  const proxy = startFlaky(server.url);
+  const box = openBox();
+  const { memories, retrieval } = box.engine;
+  const brain = { type: "http", baseUrl: `${proxy.url}/api/v1`, apiKey: "k" };
+  box.settings({ backendConfigs: { brain } });
+  box.settings({ primaryBackend: "brain" });
+  const owner = "k1";
+  const add = async (content: string, pinned = false) =>
+    (await memories.create({ owner, origin: "api", content, pinned })).memory.id;
+  const recall = (query: string) => retrieval.retrieve({ owner, query, mode: "interactive" });
+  const cats = await add("Keeps two cats called Misu and Musti");
+  const found = await recall("What are my cats called?");
+  expect(found.results[0]).toMatchObject({ id: cats, tier: "backend", kind: "memory" });
+  expect(found.resolution.strategyUsed).toBe("backend");
+  const pinned = await add("Answers in German", true);
+  const ids = (await recall("cats")).results.map((one) => one.id);
+  expect(ids.toSorted()).toEqual([cats, pinned].toSorted());
+  // Made over there under an id of its own: found here under one of ours.
+  server.rows.set("17", { ...server.rows.get(cats)!, id: "17", content: "The cats get salmon on Sundays" });
+  const salmon = (await recall("salmon on Sundays")).results.find((one) => one.tier === "backend");
+  expect(salmon?.text).toContain("salmon");
+  expect(salmon?.id).toMatch(/^[0-9a-f-]{36}$/);
+  expect((await memories.get({ owner, id: salmon!.id })).content).toContain("salmon");
+  // Another owner's row that a careless service gives is dropped.
+  server.rows.set("18", {
+    ...server.rows.get(cats)!,
+    id: "18",
+    apiKeyId: "k2",
+    content: "Salmon of somebody else",
+  });
+  expect((await recall("salmon")).results.every((one) => one.owner === owner)).toBe(true);
+  await proxy.kill();
+  const without = await recall("cats");
+  expect(without.results.filter((one) => one.tier === "backend")).toEqual([]);
+  expect(without.resolution.fallbackReason).toContain("brain cannot be reached");
+  proxy.revive();
+  const past = retrieval.retrieve({
+    owner,
+    query: "cats",
+    mode: "interactive",
+    asOf: "2026-01-01T00:00:00Z",
+  });
+  expect(await past.catch((e: unknown) => (e as { code: string }).code)).toBe("not_supported");
+  await box.stop();
+  await proxy.stop();
+  await server.stop();
 });

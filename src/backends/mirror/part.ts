@@ -12,6 +12,7 @@ import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.t
 import type { Seal } from "../../seal.ts";
 import { QdrantBackend } from "../qdrant.ts";
 import { createMirror, FILL, OUTBOX } from "./mirror.ts";
+import type { MirrorSearch } from "./mirror.ts";
 import { createOperations } from "./operations.ts";
 import { readQdrant, showQdrant, writeQdrant } from "./settings.ts";
 import type { QdrantConnection } from "./settings.ts";
@@ -34,6 +35,8 @@ export type QdrantDeps = {
   /** Throws when a URL may not be called. */
   checkUrl?: (url: string) => Promise<void>;
 };
+
+export type NearestInput = Omit<MirrorSearch, "signal"> & { deadlineMs: number };
 
 /** How often the server is asked whether it is well, and how often another process's change of settings is looked for. */
 const WATCH_MS = 30_000;
@@ -82,6 +85,21 @@ export function createQdrant(deps: QdrantDeps) {
   return {
     mirror,
     operations,
+    /** Nearest rows by their numbers, for retrieval; or why not. */
+    async nearest(
+      input: NearestInput,
+    ): Promise<{ hits: { id: number; cosine: number }[] } | { reason: string }> {
+      const { deadlineMs, ...asked } = input;
+      const answer = await mirror.search({ ...asked, signal: AbortSignal.timeout(deadlineMs) });
+      if ("reason" in answer) return answer;
+      const numbers =
+        mirror.sourceOf(input.kind)?.numbers(answer.hits.map((hit) => hit.pointId)) ?? new Map();
+      const hits = answer.hits.flatMap(({ pointId, score }) => {
+        const id = numbers.get(pointId);
+        return id === undefined ? [] : [{ id, cosine: score }];
+      });
+      return hits.length > 0 ? { hits } : { reason: "Qdrant has nothing for this owner." };
+    },
     /** The server of these settings as a home of memories; null while no host is set. */
     primary(): QdrantBackend | null {
       const { url, collection, quantization, efConstruct } = connection();

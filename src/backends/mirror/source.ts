@@ -28,6 +28,8 @@ export type MirrorSource = {
   load(pointIds: readonly string[]): MirrorRow[];
   page(after: number, limit: number): MirrorRow[];
   count(): number;
+  /** Row numbers of point ids; points of rows that are gone are left out. */
+  numbers(pointIds: readonly string[]): Map<string, number>;
 };
 
 export function memorySource(db: Database, boxId: string): MirrorSource {
@@ -45,5 +47,6 @@ export function memorySource(db: Database, boxId: string): MirrorSource {
     load: (ids) => activeMemories(db, ids).map(toRow),
     page: (after, limit) => activeMemoriesAfter(db, after, limit).map(toRow),
     count: () => countActiveMemories(db),
+    numbers: (ids) => new Map(activeMemories(db, ids).map((row) => [row.id, row.seq])),
   };
 }

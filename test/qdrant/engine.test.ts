@@ -1,0 +1,94 @@
+// Tier 2 through the calls of a whole engine: enabling fills, recall uses it, its loss costs nothing.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../support/appliance.ts";
+import { openBox } from "../support/engine-box.ts";
+import type { EngineBox } from "../support/engine-box.ts";
+import { STATIC_REPO, testModels } from "../support/models.ts";
+import { startTarget } from "../support/qdrant-target.ts";
+import type { QdrantTarget } from "../support/qdrant-target.ts";
+
+const models = testModels();
+const run = test.skipIf(models === null);
+let target: QdrantTarget;
+let box: EngineBox;
+let name: string;
+
+beforeAll(async () => {
+  target = await startTarget();
+  name = target.name();
+  if (models === null) return;
+  box = openBox({ MEMORY_STATIC_CACHE_DIR: models, MEMORY_STATIC_MODEL: STATIC_REPO });
+  box.settings({ embeddingSource: "static" });
+});
+afterAll(async () => {
+  await box?.stop();
+  await target.stop();
+});
+
+const preview = async (query: string, strategy: "semantic" | "hybrid" = "semantic") => {
+  const { results, resolution } = await box.engine.retrieval.retrieve({
+    owner: "k1",
+    query,
+    strategy,
+    mode: "interactive",
+  });
+  return { memories: results, resolution };
+};
+const add = async (content: string): Promise<string> =>
+  (await box.engine.memories.create({ owner: "k1", origin: "api", content })).memory.id;
+const countThere = async (): Promise<number> =>
+  (
+    await target.direct.call("search", (api, init) =>
+      api.countPoints({ collection_name: name, exact: true }, init),
+    )
+  ).count;
+
+run("enabling fills in what is there, and recall then comes from Qdrant", async () => {
+  const tea = await add("Drinks oolong tea every morning");
+  await add("Lives in Helsinki");
+  await until("vectors", async () => (await preview("tea")).memories[0]?.tier === "vector");
+  const { apiKey } = target;
+  await box.engine.qdrant.write({
+    patch: { enabled: true, host: target.url, collection: name, ...(apiKey === null ? {} : { apiKey }) },
+  });
+  const found = await until("Qdrant answers", async () => {
+    const answer = await preview("oolong tea");
+    return answer.resolution.vectorStore === "qdrant" ? answer : null;
+  });
+  expect(found.memories[0]).toMatchObject({ id: tea, tier: "qdrant", vecRank: 1 });
+  expect(found.resolution.fallbackReason).toBeNull();
+  expect(await countThere()).toBe(2);
+  expect(await box.engine.qdrant.health()).toMatchObject({
+    ok: true,
+    dimension: 256,
+  });
+  expect(await preview("oolong tea", "hybrid")).toMatchObject({
+    memories: [{ id: tea, tier: "hybrid-scored" }],
+  });
+});
+
+run(
+  "when it is lost recall goes on from sqlite-vec and says so; afterwards everything is there",
+  async () => {
+    await target.proxy.kill();
+    const during = await add("Plays the cello on Thursdays");
+    const answer = await until("the vector made here", async () => {
+      const one = await preview("cello");
+      return one.memories[0]?.id === during ? one : null;
+    });
+    expect(answer.memories[0]?.tier).toBe("vector");
+    expect(answer.resolution).toMatchObject({
+      vectorStore: "sqlite-vec",
+      fallbackReason: expect.stringContaining("Qdrant"),
+    });
+    target.proxy.revive();
+    await until("the outbox", async () => (await countThere()) === 3, 30_000);
+  },
+  40_000,
+);
+
+run("deleting is proved there too", async () => {
+  const id = await add("Collects stamps");
+  const { proof } = await box.engine.memories.remove({ owner: "k1", id, proof: true });
+  expect(proof).toMatchObject({ row: 0, fts: 0, vectors: 0, qdrant: "confirmed" });
+});
