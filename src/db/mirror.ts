@@ -29,6 +29,65 @@ export function countActiveMemories(db: Database): number {
     .get()!.n;
 }
 
+/** A conversation row as an outside index needs it. `a`, `b`, `c` are the columns that its texts are made of. */
+export type RecordRow = {
+  id: number;
+  owner: string;
+  session: string | null;
+  a: string;
+  b: string;
+  c: string | null;
+  created_at: number;
+};
+
+const records = {
+  episode: {
+    table: "episodes",
+    select: `SELECT r.id, o.name AS owner, s.external_id AS session, r.user_message AS a, r.ai_response AS b, NULL AS c, r.created_at
+             FROM episodes r JOIN owners o ON o.id = r.owner_id JOIN sessions s ON s.id = r.session_id`,
+    when: "r.recall = 1",
+  },
+  entity: {
+    table: "entities",
+    select: `SELECT r.id, o.name AS owner, NULL AS session, r.name AS a, r.type AS b, r.notes AS c, r.created_at
+             FROM entities r JOIN owners o ON o.id = r.owner_id`,
+    when: "1",
+  },
+  summary: {
+    table: "summaries",
+    select: `SELECT r.id, o.name AS owner, s.external_id AS session, r.text AS a, '' AS b, NULL AS c, r.created_at
+             FROM summaries r JOIN owners o ON o.id = r.owner_id JOIN sessions s ON s.id = r.session_id`,
+    when: "r.stale = 0",
+  },
+} as const;
+export type RecordKind = keyof typeof records;
+
+/** Rows of any owner that are searched, by id. For indexes alone, never for a face. */
+export function recordsById(db: Database, kind: RecordKind, ids: readonly number[]): RecordRow[] {
+  const { select, when } = records[kind];
+  return db
+    .query<RecordRow, [string]>(`${select} WHERE ${when} AND r.id IN (SELECT value FROM json_each(?))`)
+    .all(JSON.stringify(ids));
+}
+
+/** The same after an id, oldest first. */
+export function recordsAfter(db: Database, kind: RecordKind, id: number, limit: number): RecordRow[] {
+  const { select, when } = records[kind];
+  return db
+    .query<RecordRow, [number, number]>(`${select} WHERE r.id > ? AND ${when} ORDER BY r.id LIMIT ?`)
+    .all(id, limit);
+}
+
+export function countRecords(db: Database, kind: RecordKind): number {
+  return db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${records[kind].table}`).get()!.n;
+}
+
+/** Whether an owner has any row of a kind. */
+export function hasRows(db: Database, kind: RecordKind | "memory", owner: number): boolean {
+  const table = kind === "memory" ? "memories" : records[kind].table;
+  return db.query(`SELECT 1 FROM ${table} WHERE owner_id = ? LIMIT 1`).get(owner) !== null;
+}
+
 export type OutboxJob = { id: number; payload: string; attempts: number };
 
 /** Takes more waiting jobs of a type that are due, so that one call to the index carries many. */

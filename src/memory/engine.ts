@@ -15,7 +15,7 @@ import { createBackends } from "../backends/part.ts";
 import { routeMemories } from "../backends/routed.ts";
 import { searchBy, SqliteBackend } from "../backends/sqlite.ts";
 import { createQdrant } from "../backends/mirror/part.ts";
-import { memorySource } from "../backends/mirror/source.ts";
+import { memorySource, recordSource } from "../backends/mirror/source.ts";
 import { createContext } from "../conversations/context.ts";
 import { createConversations } from "../conversations/engine.ts";
 import type { RecordHooks } from "../conversations/deps.ts";
@@ -131,7 +131,10 @@ function joinEngine(db: Database, options: EngineOptions) {
     embedder: (model) => embedding.named(model),
     models: async () =>
       embedding.models.list().map(({ name, repo }) => ({ value: `local/${name}`, label: repo })),
-    sources: [memorySource(db, boxId(db))],
+    sources: [
+      memorySource(db, boxId(db)),
+      ...(["episode", "entity", "summary"] as const).map((kind) => recordSource(db, boxId(db), kind)),
+    ],
   });
   const backends = createBackends({
     db,
@@ -155,8 +158,11 @@ function joinEngine(db: Database, options: EngineOptions) {
     return enabled ? healthy : null;
   };
   const records: RecordHooks = {
-    changed: () => indexer.wake(),
-    removed() {},
+    changed(_, kind, row) {
+      indexer.wake();
+      qdrant.mirror.touch(kind, row.id);
+    },
+    removed: (_, kind, row) => qdrant.mirror.touch(kind, row.id),
   };
   const store = createStore({
     db,

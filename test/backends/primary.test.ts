@@ -111,7 +111,7 @@ describe("primary over HTTP", () => {
     proxy.revive();
     expect((await call("GET", "/api/memory?q=Not stored")).body.total).toBe(0);
     await until("it arrives", () => server.rows.size === rows + 1, 20_000);
-  });
+  }, 30_000);
 
   test("settings are validated by name, and secrets never come back", async () => {
     const call = calls(box, box.token);
@@ -221,8 +221,8 @@ test("recall searches the primary, in its order, and gives standing memories it 
   const box = openBox();
   const { memories, retrieval } = box.engine;
   const brain = { type: "http", baseUrl: `${proxy.url}/api/v1`, apiKey: "k" };
-  box.settings({ backendConfigs: { brain } });
-  box.settings({ primaryBackend: "brain" });
+  await box.settings({ backendConfigs: { brain } });
+  await box.settings({ primaryBackend: "brain" });
   const owner = "k1";
   const add = async (content: string, pinned = false) =>
     (await memories.create({ owner, origin: "api", content, pinned })).memory.id;

@@ -14,7 +14,7 @@ import { openSeal } from "../../src/seal.ts";
 export type EngineBox = {
   engine: ReturnType<typeof openEngine>["engine"];
   /** As `PUT /api/settings/memory` does. */
-  settings(patch: MemorySettingsPatch): void;
+  settings(patch: MemorySettingsPatch): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -28,7 +28,11 @@ export function openBox(env: Partial<Record<VariableName, string>> = {}): Engine
   opened.start();
   return {
     engine: opened.engine,
-    settings: (patch) => void admin.settings.write(patch),
+    async settings(patch) {
+      admin.settings.write(patch);
+      // The engine looks for writes of other connections once a turn of the event loop.
+      await new Promise((resolve) => setImmediate(resolve));
+    },
     async stop() {
       await opened.stop();
       db.close();

@@ -6,9 +6,9 @@
 import type { Database } from "bun:sqlite";
 import type { BreakerChange } from "../../search/qdrant/breaker.ts";
 import { connectQdrant, QdrantError } from "../../search/qdrant/client.ts";
-import type { Qdrant } from "../../search/qdrant/client.ts";
+import type { Qdrant, QdrantCondition, QdrantFilter } from "../../search/qdrant/client.ts";
 import { openCollection, switchAlias } from "../../search/qdrant/collections.ts";
-import { baseFilter } from "../../search/qdrant/points.ts";
+import { baseFilter, MEMORY_KIND, ownBox, recordFilter } from "../../search/qdrant/points.ts";
 import type { Scope } from "../../search/qdrant/points.ts";
 import { getMeta, setMeta } from "../../db/meta.ts";
 import { countOutbox, dueNow } from "../../db/mirror.ts";
@@ -17,7 +17,7 @@ import type { Log } from "../../log.ts";
 import type { Jobs } from "../../memory/jobs.ts";
 import type { Kind } from "../../memory/types.ts";
 import type { QdrantConnection } from "./settings.ts";
-import type { MirrorSource } from "./source.ts";
+import type { MirrorSource, PointRef } from "./source.ts";
 
 export const OUTBOX = "qdrant";
 export const FILL = "qdrant-fill";
@@ -57,12 +57,11 @@ export type MirrorSearch = Scope & {
   /** The query's vector by the engine's own embedder. */
   vector: Float32Array;
   signature: string;
-  using?: string;
   limit: number;
   signal?: AbortSignal;
 };
 /** Point ids with their cosine, best first; or why Qdrant did not answer. */
-export type MirrorAnswer = { hits: { pointId: string; score: number }[] } | { reason: string };
+export type MirrorAnswer = { hits: (PointRef & { score: number })[] } | { reason: string };
 
 export type Mirror = ReturnType<typeof createMirror>;
 
@@ -175,13 +174,22 @@ export function createMirror(deps: MirrorDeps) {
   const sourceOf = (kind: Kind): MirrorSource | null => sources.find((s) => s.kind === kind) ?? null;
 
   /** Queues what a changed or removed row means for its point, in the caller's transaction. */
-  function touch(kind: Kind, pointId: string): void {
-    if (!sourceOf(kind)) return;
+  function touch(kind: Kind, row: string | number): void {
+    const source = sourceOf(kind);
+    const pointId = typeof row === "string" ? row : (source?.pointId(row) ?? null);
+    if (!source || pointId === null) return;
     const connection = deps.connection();
     if (connection.url === null) return;
     // While it is off, only points that were once written matter: a deletion must still reach them.
-    if (!connection.enabled && !filled(sourceOf(kind)!, connection)) return;
-    jobs.queue({ type: OUTBOX, ownerId: null, payload: { kind, id: pointId }, dedupe: `${kind}:${pointId}` });
+    if (!connection.enabled && !filled(source, connection)) return;
+    const payload = { kind, id: pointId, ...(typeof row === "number" ? { row } : {}) };
+    jobs.queue({ type: OUTBOX, ownerId: null, payload, dedupe: `${kind}:${pointId}` });
+  }
+
+  /** Memories of this box: those of another appliance on the same server have no rows here. */
+  function mirrorFilter(scope: Scope): QdrantFilter {
+    const { must } = baseFilter(MEMORY_KIND, scope);
+    return { must: [...(must as QdrantCondition[]), ownBox(deps.boxId)] };
   }
 
   async function search(input: MirrorSearch): Promise<MirrorAnswer> {
@@ -215,10 +223,13 @@ export function createMirror(deps: MirrorDeps) {
             {
               collection_name: state.physical,
               query: Array.from(vector),
-              ...(input.using === undefined ? {} : { using: input.using }),
-              filter: baseFilter(source.payloadKind, input),
+              ...(source.using === undefined ? {} : { using: source.using }),
+              filter:
+                input.kind === "memory"
+                  ? mirrorFilter(input)
+                  : recordFilter(source.payloadKind, deps.boxId, input),
               limit: input.limit,
-              with_payload: false,
+              with_payload: input.kind === "memory" ? false : ["rowId"],
               ...(connection.quantization === "none"
                 ? {}
                 : { params: { quantization: { rescore: true, oversampling: 2 } } }),
@@ -227,8 +238,11 @@ export function createMirror(deps: MirrorDeps) {
           ),
         input.signal,
       );
-      if (points.length === 0) return { reason: "Qdrant has nothing for this owner." };
-      return { hits: points.map((p) => ({ pointId: String(p.id), score: p.score })) };
+      const hits = points.map((p) => {
+        const row = p.payload?.["rowId"];
+        return { pointId: String(p.id), row: typeof row === "number" ? row : null, score: p.score };
+      });
+      return { hits };
     } catch (thrown) {
       if (!(thrown instanceof QdrantError)) throw thrown;
       if (thrown.fault === "not_found") forget(source);

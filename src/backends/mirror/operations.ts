@@ -114,7 +114,8 @@ export function createOperations(mirror: Mirror) {
     let deletedCount = 0;
     for (const source of mirror.deps.sources) {
       const collection = mirror.filled(source.kind)?.physical;
-      if (collection === undefined) continue;
+      // Exchanges and what is made of them have no times of their own that a filter knows.
+      if (collection === undefined || source.kind !== "memory") continue;
       const filter = outdatedFilter(source.payloadKind, deps.boxId, retentionDays, deps.now());
       const { count } = await q.call("write", (api, init) =>
         api.countPoints({ collection_name: collection, filter, exact: true }, init),
@@ -141,7 +142,7 @@ export function createOperations(mirror: Mirror) {
       const { physical } = await mirror.open(q, source, embedder);
       const write = async (rows: MirrorRow[]): Promise<void> => {
         // As they are now: a row may have gone while its page was compared.
-        const now = source.load(rows.map((r) => r.pointId));
+        const now = source.load(rows.map((r) => ({ pointId: r.pointId, row: r.cursor })));
         if (now.length > 0) await upsert(q, physical, embedder, now);
         total.repaired += rows.length;
       };
@@ -189,14 +190,18 @@ export function createOperations(mirror: Mirror) {
             collection_name: physical,
             filter,
             limit: PAGE,
-            with_payload: false,
+            with_payload: ["rowId"],
             ...(offset === undefined ? {} : { offset }),
           },
           init,
         ),
       );
       const ids = page.points.map((p) => p.id);
-      const known = new Set(source.load(ids.map(String)).map((row) => row.pointId));
+      const refs = page.points.map((p) => {
+        const row = p.payload?.["rowId"];
+        return { pointId: String(p.id), row: typeof row === "number" ? row : null };
+      });
+      const known = new Set(source.load(refs).map((row) => row.pointId));
       const orphans = ids.filter((id) => !known.has(String(id)));
       total.orphaned += orphans.length;
       if (orphans.length > 0 && !dryRun) {

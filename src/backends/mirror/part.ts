@@ -2,6 +2,8 @@
 import type { Database } from "bun:sqlite";
 import type { Config } from "../../config.ts";
 import { boxId } from "../../db/meta.ts";
+import { hasRows } from "../../db/mirror.ts";
+import { ownerId } from "../../db/owners.ts";
 import { readMemorySettings } from "../../db/settings.ts";
 import type { Embedder } from "../../embed/types.ts";
 import { invalid } from "../../error.ts";
@@ -9,6 +11,7 @@ import type { Log } from "../../log.ts";
 import type { Jobs } from "../../memory/jobs.ts";
 import { addressOf } from "../../schemas/qdrant.ts";
 import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.ts";
+import { visibleOf } from "../../search/vectors.ts";
 import type { Seal } from "../../seal.ts";
 import { QdrantBackend } from "../qdrant.ts";
 import { createMirror, FILL, OUTBOX } from "./mirror.ts";
@@ -41,6 +44,8 @@ export type NearestInput = Omit<MirrorSearch, "signal"> & { deadlineMs: number }
 /** How often the server is asked whether it is well, and how often another process's change of settings is looked for. */
 const WATCH_MS = 30_000;
 const REFRESH_MS = 1000;
+/** An owner that is not known yet has nothing. */
+const NOBODY = -1;
 
 export function createQdrant(deps: QdrantDeps) {
   const { db, log, now, jobs, config, seal, leaseName } = deps;
@@ -92,13 +97,17 @@ export function createQdrant(deps: QdrantDeps) {
       const { deadlineMs, ...asked } = input;
       const answer = await mirror.search({ ...asked, signal: AbortSignal.timeout(deadlineMs) });
       if ("reason" in answer) return answer;
-      const numbers =
-        mirror.sourceOf(input.kind)?.numbers(answer.hits.map((hit) => hit.pointId)) ?? new Map();
+      const numbers = mirror.sourceOf(input.kind)?.numbers(answer.hits) ?? new Map<string, number>();
+      const { kind, session, retentionDays, now: at } = input;
+      const owner = ownerId(db, input.owner) ?? NOBODY;
+      // The rows here are the truth: a point may be older than its row.
+      const visible = visibleOf(db, kind, { owner, session, retentionDays, now: at }, [...numbers.values()]);
       const hits = answer.hits.flatMap(({ pointId, score }) => {
         const id = numbers.get(pointId);
-        return id === undefined ? [] : [{ id, cosine: score }];
+        return id === undefined || !visible.has(id) ? [] : [{ id, cosine: score }];
       });
-      return hits.length > 0 ? { hits } : { reason: "Qdrant has nothing for this owner." };
+      if (hits.length > 0 || !hasRows(db, kind, owner)) return { hits };
+      return { reason: "Qdrant has nothing for this owner." };
     },
     /** The server of these settings as a home of memories; null while no host is set. */
     primary(): QdrantBackend | null {

@@ -12,7 +12,7 @@ import { QdrantError } from "../../search/qdrant/client.ts";
 import type { Qdrant, StoredPoint } from "../../search/qdrant/client.ts";
 import type { Mirror, Opened } from "./mirror.ts";
 import { FILL, OUTBOX } from "./mirror.ts";
-import type { MirrorRow } from "./source.ts";
+import type { MirrorRow, PointRef } from "./source.ts";
 
 /** Points in one request: about 1.5 MB at 256 dimensions. */
 const BATCH = 256;
@@ -20,7 +20,7 @@ const BATCH = 256;
 const SLICE_MS = 400;
 const LEASE_MS = 60_000;
 
-type Change = { jobId: number; kind: Kind; pointId: string };
+type Change = PointRef & { jobId: number; kind: Kind };
 
 /** Sends what changed. All waiting changes that fit go along in one request; a refused one is found by halving. */
 export function outboxHandler(mirror: Mirror, leaseName: string): JobHandler {
@@ -28,11 +28,12 @@ export function outboxHandler(mirror: Mirror, leaseName: string): JobHandler {
   return async (job, run) => {
     const extra = takeAlong(db, OUTBOX, { by: leaseName, until: now() + LEASE_MS }, now(), BATCH - 1);
     const changes: Change[] = [{ id: job.id, payload: job.payload }, ...extra].map((one) => {
-      const { kind, id } = (typeof one.payload === "string" ? JSON.parse(one.payload) : one.payload) as {
+      const { kind, id, row } = (typeof one.payload === "string" ? JSON.parse(one.payload) : one.payload) as {
         kind: Kind;
         id: string;
+        row?: number;
       };
-      return { jobId: one.id, kind, pointId: id };
+      return { jobId: one.id, kind, pointId: id, row: row ?? null };
     });
     const attempts = new Map(extra.map((e) => [e.id, e.attempts]));
     const failed = new Map<number, unknown>();
@@ -86,7 +87,7 @@ async function send(
   const q = await mirror.connect();
   if (!source || !q) return;
   const { enabled, embeddingModel } = mirror.deps.connection();
-  const rows = new Map(source.load(changes.map((c) => c.pointId)).map((row) => [row.pointId, row]));
+  const rows = new Map(source.load(changes).map((row) => [row.pointId, row]));
   const gone = changes.filter((c) => !rows.has(c.pointId)).map((c) => c.pointId);
   const kept = enabled ? changes.filter((c) => rows.has(c.pointId)) : [];
   try {

@@ -17,6 +17,14 @@ export const memoryIndexes: Shape["indexes"] = {
   pinned: "bool",
 };
 
+/** The same for exchanges, entities and summaries. */
+export const recordIndexes: Shape["indexes"] = {
+  apiKeyId: "tenant",
+  sessionId: "keyword",
+  kind: "keyword",
+  boxId: "keyword",
+};
+
 /** Whole seconds UTC of an ISO time. */
 export const unix = (iso: string): number => Math.floor(Date.parse(iso) / 1000);
 
@@ -74,6 +82,22 @@ export function baseFilter(kind: string, scope: Scope): QdrantFilter {
               { key: "confirmedAtUnix", range: { gte: cutoff(retentionDays, now) } },
             ],
           },
+    ),
+  };
+}
+
+/** The predicate of rows that only this box has. What else it asks of them is checked on the rows. */
+export function recordFilter(
+  kind: string,
+  boxId: string,
+  scope: Pick<Scope, "owner" | "session">,
+): QdrantFilter {
+  return {
+    must: present(
+      match("kind", kind),
+      match("apiKeyId", scope.owner),
+      match("boxId", boxId),
+      scope.session === null ? null : match("sessionId", scope.session),
     ),
   };
 }
