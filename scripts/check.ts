@@ -7,7 +7,8 @@ const steps: [name: string, args: string[]][] = [
   ["lint", ["x", "--bun", "oxlint", "--type-aware"]],
   ["format", ["x", "--bun", "oxfmt", "--check"]],
   ["unused", ["x", "--bun", "knip"]],
-  ["tests", ["test", ...process.argv.slice(2)]],
+  // A machine may be slow or busy: no test decides by the clock.
+  ["tests", ["test", "--timeout", "120000", ...process.argv.slice(2)]],
 ];
 
 for (const [name, args] of steps) {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeMemorySettings } from "../src/db/settings.ts";
+import type { MemorySettingsPatch } from "../src/memory/settings.ts";
 import type { Memory, MemoryStatus } from "../src/memory/types.ts";
 import { until } from "./support/appliance.ts";
 import { startTestEngine } from "./support/engine.ts";
@@ -24,6 +25,12 @@ async function say(userMessage: string, aiResponse = "", owner = "anna"): Promis
   });
   await learned();
   return episode.id;
+}
+
+/** Stores settings as another process would. */
+async function set(patch: MemorySettingsPatch): Promise<void> {
+  writeMemorySettings(box.db, patch);
+  await Promise.resolve();
 }
 
 async function learned(): Promise<void> {
@@ -110,13 +117,13 @@ test("what was deleted for good is not learned again from an older exchange, and
 });
 
 test("nothing is learned while memory is off", async () => {
-  writeMemorySettings(box.db, { enabled: false });
+  await set({ enabled: false });
   await say("I prefer oat milk.");
   expect(await contents()).toEqual([]);
 });
 
 test("without autoApprove everything waits, a repetition does not fill the inbox, and approving makes it active", async () => {
-  writeMemorySettings(box.db, { autoApprove: false });
+  await set({ autoApprove: false });
   await say("I prefer oat milk.");
   await say("I prefer oat milk.");
   expect(await contents()).toEqual([]);
@@ -128,7 +135,7 @@ test("without autoApprove everything waits, a repetition does not fill the inbox
 
 test("approving a change updates the memory that holds its key, with history", async () => {
   await say("I live in Bergen.");
-  writeMemorySettings(box.db, { autoApprove: false });
+  await set({ autoApprove: false });
   await say("I live in Tampere.");
   const [old] = await memories();
   const [pending] = await memories("pending");
