@@ -456,7 +456,7 @@ function behindFloor(ranked: readonly Ranked[], dropped: Dropped[]): Candidate[]
     }
     const best = candidates[0]?.score ?? null;
     return candidates.filter((one, place) => {
-      const stays = passesCut(one.score, best, place);
+      const stays = passesCut(one.score, best, place, model);
       if (!stays) drop(dropped, one, "below the relevance floor");
       return stays;
     });

@@ -32,8 +32,13 @@ const gates: Readonly<Record<ModelClass, Gate>> = {
 
 /** Share of the best row's score that the first rows must reach, and that those behind them must. */
 const FIRST_ROWS = 10;
-const FIRST_SHARE = 0.35;
-const LATER_SHARE = 0.6;
+const FIRST_SHARE: Readonly<Record<ModelClass, number>> = {
+  none: 0.37,
+  static: 0.4,
+  minilm: 0.42,
+  other: 0.38,
+};
+const LATER_SHARE = 0.75;
 
 /** Whether any row of a kind is relevant to the question. */
 export function passesGate(signals: Signals, model: ModelClass): boolean {
@@ -52,7 +57,12 @@ export function passesGate(signals: Signals, model: ModelClass): boolean {
 }
 
 /** Whether the row at `place` (from 0) stays behind the gate, beside a best row of that score. */
-export function passesCut(score: number | null, best: number | null, place: number): boolean {
+export function passesCut(
+  score: number | null,
+  best: number | null,
+  place: number,
+  model: ModelClass,
+): boolean {
   if (score === null || best === null) return true;
-  return score >= (place < FIRST_ROWS ? FIRST_SHARE : LATER_SHARE) * best;
+  return score >= (place < FIRST_ROWS ? FIRST_SHARE[model] : LATER_SHARE) * best;
 }

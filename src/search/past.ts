@@ -70,7 +70,6 @@ export function rankPast(
     vecScore: null,
   }));
   const unknown = terms.filter((term) => term.rows === 0).length / Math.max(1, terms.length);
-  const commonest = Math.max(0, ...terms.map((term) => term.rows)) / Math.max(1, rows.length);
   return {
     candidates,
     signals: {
@@ -78,7 +77,6 @@ export function rankPast(
       cosine: 0,
       rawCosine: 0,
       unknown,
-      commonest,
       words,
       asked: terms.length,
       rows: rows.length,

@@ -80,8 +80,6 @@ export interface Signals {
   readonly rawCosine: number;
   /** Share of the query's words that this owner never used. */
   readonly unknown: number;
-  /** Share of rows that hold the commonest word of the best row. */
-  readonly commonest: number;
   /** Most words of the query in one row, and how many the query has. */
   readonly words: number;
   readonly asked: number;
@@ -305,13 +303,12 @@ function createScorer(
       const top = standard(1, found.vec!);
       sum += (weights.vector + weights.vectorSaid) * Math.min(top, TOP_COSINE);
     }
-    if (kind === "episode") sum *= 1 + weights.session;
+    if (kind === "episode") sum *= 1 + weights.session + weights.near;
     return sum;
   }
 
   function signals(): Signals {
     let mass = 0;
-    let commonest = 0;
     let words = 0;
     for (const one of lexical.values()) {
       mass = Math.max(mass, one.mass);
@@ -319,15 +316,12 @@ function createScorer(
     }
     const total = query?.terms.length ?? 0;
     const unknown = total === 0 ? 1 : query!.terms.filter((term) => term.rows === 0).length / total;
-    for (const term of query?.terms ?? [])
-      if (query!.shape.rows > 0) commonest = Math.max(commonest, term.rows / query!.shape.rows);
     const top = found.vec?.hits[0];
     return {
       mass,
       cosine: top === undefined ? 0 : standard(top.cosine, found.vec!),
       rawCosine: top?.cosine ?? 0,
       unknown,
-      commonest,
       words,
       asked: total,
       rows: query?.shape.rows ?? 0,
