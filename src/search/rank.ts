@@ -100,7 +100,16 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
     if (found.vec === null)
       notes.push("The vectors of this owner are still being read, so words alone were searched.");
   }
-  if (options.hits !== undefined && found.vec !== null) found.vec = { ...found.vec, hits: options.hits };
+  if (options.hits !== undefined && found.vec !== null) {
+    // Another store's rows pass our own predicate again: it may be behind.
+    const visible = visibleOf(
+      db,
+      kind,
+      predicate,
+      options.hits.map((hit) => hit.id),
+    );
+    found.vec = { ...found.vec, hits: options.hits.filter((hit) => visible.has(hit.id)) };
+  }
   const useVector = found.vec !== null && found.vec.hits.length > 0;
   const query = weigh(db, kind, owner, question.terms, fts5);
   const wordsWanted = strategy !== "semantic" || !useVector;
