@@ -1,6 +1,7 @@
 /** Who may call what, for every route in the OpenAPI document. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { startAppliance } from "./support/appliance.ts";
 import { startApi, type ApiServer } from "./support/api-server.ts";
 import { bodySchema, fill, rawBodyType, routes, valid, type Route } from "./support/openapi.ts";
 import type { Document } from "../src/api/document.ts";
@@ -89,6 +90,33 @@ describe("every route that needs credentials", () => {
       expect([name, [401, 403].includes(status)]).toEqual([name, false]);
     }
   });
+});
+
+test("the doors of models, chat and MCP need credentials as well", async () => {
+  const box = await startAppliance();
+  const doors = [...routes(document, "proxy"), ...routes(document, "mcp")];
+  expect(doors.length).toBeGreaterThan(8);
+  const { secret, key } = (await box.call("POST", "/api/keys", { name: "Revoked" })).body as {
+    secret: string;
+    key: { id: string };
+  };
+  await box.call("DELETE", `/api/keys/${key.id}`);
+  for (const { method, path, name } of doors) {
+    for (const wrong of ["", secret]) {
+      const answer = await fetch(box.url + path.replaceAll(/[{}]/g, ""), {
+        method,
+        headers: {
+          "content-type": "application/json",
+          ...(wrong ? { authorization: `Bearer ${wrong}` } : {}),
+        },
+        ...(method === "POST" ? { body: "{}" } : {}),
+      });
+      // After ten wrong ones a minute the answer is 429, which is no entry either.
+      expect([name, [401, 429].includes(answer.status)]).toEqual([name, true]);
+      expect(await answer.json()).toMatchObject({ error: { message: expect.any(String) } });
+    }
+  }
+  await box.stop();
 });
 
 test("reads are asked of readers and changes of writers", () => {

@@ -97,6 +97,7 @@ test("fields that are not there, in body and query", async () => {
 test("methods that are not there answer 405 with those that are", async () => {
   for (const [pattern, methods] of Object.entries(document.paths)) {
     const [known] = Object.entries(methods);
+    if (known![1]["x-face"] !== undefined) continue;
     const route = { method: "", path: pattern, name: pattern, item: known![1] };
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
       if (method.toLowerCase() in methods) continue;

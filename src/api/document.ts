@@ -1,6 +1,7 @@
-/** The OpenAPI 3.1 document, made from the operations that are mounted and from nothing else. */
+/** The OpenAPI 3.1 document, made from the operations that are mounted; the other doors are described in words. */
 import type { z } from "zod";
 import { errorAnswer } from "../schemas/common.ts";
+import { elsewhere } from "./elsewhere.ts";
 import { jsonSchema, type JsonSchema } from "../schemas/json-schema.ts";
 import type { Operation } from "./operation.ts";
 
@@ -31,6 +32,8 @@ export type PathItem = {
   /** Who may call, and whose rows: see the description of each value in docs/api.md. */
   "x-access": string;
   "x-owner"?: string;
+  /** The door of routes that are described here and answered elsewhere. */
+  "x-face"?: "proxy" | "mcp";
 };
 
 const ownerParameters: Parameter[] = [
@@ -56,6 +59,7 @@ export function document(operations: Operation[], version: string): Document {
   for (const operation of operations) {
     (paths[operation.path] ??= {})[operation.method] = pathItem(operation, schemas);
   }
+  Object.assign(paths, elsewhere());
   hoist(jsonSchema(errorAnswer, "output"), schemas);
   return {
     openapi: "3.1.0",

@@ -5,15 +5,17 @@ import type { JsonSchema } from "../../src/schemas/json-schema.ts";
 
 export type Route = { method: string; path: string; name: string; item: PathItem };
 
-/** Every operation with its method in capitals. */
-export function routes(document: Document): Route[] {
+/** Every operation of the JSON face, or of another, with its method in capitals. */
+export function routes(document: Document, face?: "proxy" | "mcp"): Route[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, item]) => ({
-      method: method.toUpperCase(),
-      path,
-      name: `${method.toUpperCase()} ${path}`,
-      item,
-    })),
+    Object.entries(methods)
+      .filter(([, item]) => item["x-face"] === face)
+      .map(([method, item]) => ({
+        method: method.toUpperCase(),
+        path,
+        name: `${method.toUpperCase()} ${path}`,
+        item,
+      })),
   );
 }
 
