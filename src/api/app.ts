@@ -12,7 +12,7 @@ import type { Providers } from "../upstream/providers.ts";
 import type { Transport } from "../upstream/transport.ts";
 import { boxOperations } from "./box.ts";
 import { conversationOperations } from "./conversations.ts";
-import { mountDocs } from "./docs.tsx";
+import { docsOperations } from "./docs.tsx";
 import { dataOperations } from "./data.ts";
 import { document } from "./document.ts";
 import { jobOperations } from "./jobs.ts";
@@ -48,6 +48,7 @@ export type ApiDeps = {
 export function createApi(deps: ApiDeps): Hono<Env> {
   const app = new Hono<Env>();
   const operations = allOperations(deps);
+  operations.push(...docsOperations(() => document(operations, deps.version)));
   app.use(countRequests(deps.metrics));
   app.use(identify(deps.auth));
   mount(app, operations, {
@@ -55,7 +56,6 @@ export function createApi(deps: ApiDeps): Hono<Env> {
     admitKey: deps.admitKey,
     checkAnswers: deps.checkAnswers ?? false,
   });
-  mountDocs(app, () => document(operations, deps.version));
   app.notFound((c) =>
     errorResponse(new AppError("not_found", `There is no route ${c.req.path}; see /docs.`)),
   );

@@ -9,7 +9,7 @@ import {
 import type { Engine } from "../engine.ts";
 import { AppError, toAppError } from "../error.ts";
 import type { Log } from "../log.ts";
-import { jsonSchema } from "../schemas/json-schema.ts";
+import { objectSchema } from "../schemas/json-schema.ts";
 import { check } from "../validate.ts";
 import { allows, tools, type AnyTool, type McpCaller } from "./tools.ts";
 
@@ -75,14 +75,10 @@ function listed(tool: AnyTool): Tool {
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: objectSchema(tool.input),
-    outputSchema: objectSchema(tool.output, "output"),
+    inputSchema: objectSchema(tool.input) as Tool["inputSchema"],
+    outputSchema: objectSchema(tool.output, "output") as Tool["inputSchema"],
     annotations: { title: tool.title, openWorldHint: false, ...tool.hints },
   };
-}
-
-function objectSchema(schema: AnyTool["input"], io: "input" | "output" = "input"): Tool["inputSchema"] {
-  return { ...(jsonSchema(schema, io) as object), type: "object" };
 }
 
 /** The SDK builds a schema compiler for answers to elicitation, which we never ask for. */

@@ -29,3 +29,18 @@ export function jsonSchema(schema: z.ZodType, io: "input" | "output" = "input"):
   });
   return made as JsonSchema;
 }
+
+/** The same with the schema itself at the root, where a named one would be a reference to its definition. */
+export function objectSchema(
+  schema: z.ZodObject,
+  io: "input" | "output" = "input",
+): JsonSchema & { type: "object" } {
+  const { $ref, $defs = {}, ...root } = jsonSchema(schema, io);
+  const name = $ref?.split("/").at(-1);
+  const own =
+    name === undefined
+      ? root
+      : Object.fromEntries(Object.entries($defs[name]!).filter(([key]) => key !== "id"));
+  const others = Object.entries($defs).filter(([key]) => key !== name);
+  return { ...own, type: "object", ...(others.length > 0 ? { $defs: Object.fromEntries(others) } : {}) };
+}
