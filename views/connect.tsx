@@ -345,10 +345,12 @@ export const Steps = ({ chrome, connection, client }: Omit<WelcomeProps, "maxTok
               <p>
                 The server with the models: Ollama on this machine, OpenAI, or anything that speaks the same.
               </p>
-              <a class="btn" href="/dashboard/settings/providers">
-                <Icon name="plus" />
-                Add a provider
-              </a>
+              <div class="form-foot">
+                <a class="btn" href="/dashboard/settings/providers">
+                  <Icon name="plus" />
+                  Add a provider
+                </a>
+              </div>
             </>
           )}
         </div>

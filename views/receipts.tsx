@@ -86,12 +86,14 @@ export const reasonText = (reason: string | null): string =>
   reason ? (reasonWords[reason] ?? reason.replaceAll("-", " ")) : "nothing added";
 
 const placementWords: Record<string, string> = {
-  "before-last-user": "before the last user turn",
-  "own-message": "a message before the last user turn",
+  "before-user": "a message before the last user turn",
+  "input-item": "an item before the last user item",
+  "in-user": "inside the last user turn",
+  "in-first-user": "inside the first user turn",
   "system-first": "first, as a system message",
-  "last-user": "inside the last user turn",
-  "in-user-turn": "inside the last user turn",
-  "first-user": "inside the first user turn",
+  "in-system": "inside the first system message",
+  system: "in the system text",
+  instructions: "in the instructions",
   none: "nowhere",
 };
 

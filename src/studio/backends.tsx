@@ -36,23 +36,14 @@ const word = (config: Config, name: string): string => {
 /** Fields of the form that have an input of their own; the rest is JSON. */
 const own = ["type", "displayName", "baseUrl", "apiKey", "databaseId"];
 
-interface Health {
-  ok: boolean;
-  latencyMs: number | null;
-  error: string | null;
-}
-
-async function healthOf(_deps: StudioDeps): Promise<Readonly<Record<string, Health>>> {
-  return {};
-}
-
 export async function backendsCard(deps: StudioDeps): Promise<Child> {
   const settings = deps.admin.settings.read();
-  const health = await healthOf(deps);
+  const { health: found } = await deps.engine.backends.status();
+  const health = new Map(found.map((one) => [one.id, one]));
   const view = (id: string, name: string, where: string, editable: boolean): BackendView => {
     const place = settings.fallbackBackends.indexOf(id);
     const primary = settings.primaryBackend === id;
-    const state = health[id];
+    const state = health.get(id);
     const used = primary || place >= 0;
     return {
       id,

@@ -5,90 +5,17 @@ import type { Memory } from "../memory/types.ts";
 import type { State } from "../../views/parts.tsx";
 import type { StudioDeps } from "./context.tsx";
 
-/** What engine-status answers, as far as it is shown. */
-export interface Status {
-  keyword: { available: boolean; backend: string; reason: string | null };
-  embedding: {
-    source: string | null;
-    model: string | null;
-    dimensions: number | null;
-    available: boolean;
-    reason: string | null;
-  };
-  vectorStore: {
-    backend: string;
-    available: boolean;
-    rowCount: number;
-    needsReindex: number;
-    coverage: number;
-    signature: string | null;
-    migration: unknown;
-    reason: string | null;
-  };
-  qdrant: {
-    enabled: boolean;
-    healthy: boolean;
-    latencyMs: number | null;
-    error: string | null;
-    pending: number;
-  };
-  rerank: {
-    enabled: boolean;
-    provider: string | null;
-    model: string | null;
-    available: boolean;
-    reason: string | null;
-  };
-  jobs: { queued: number; running: number; failed: number; oldestSeconds: number | null };
-}
+export type Status = Awaited<ReturnType<StudioDeps["engine"]["status"]["engine"]>>;
 
-export async function readStatus(deps: StudioDeps): Promise<Status> {
-  const { models, qdrant, jobs, index } = deps.engine;
-  const settings = deps.admin.settings.read();
-  const [embedding, q, counts, progress] = await Promise.all([
-    models.embedding(),
-    qdrant.status(),
-    jobs.counts({ owner: null }),
-    index.progress(),
-  ]);
-  return {
-    keyword: { available: true, backend: "FTS5", reason: null },
-    embedding,
-    vectorStore: {
-      backend: progress.rows > 0 ? "sqlite-vec" : "none",
-      available: progress.current > 0,
-      rowCount: progress.current,
-      needsReindex: progress.pending + progress.setAside.count,
-      coverage: progress.rows === 0 ? 1 : progress.current / progress.rows,
-      signature: null,
-      migration: progress.building,
-      reason: progress.setAside.reason,
-    },
-    qdrant: q,
-    rerank: {
-      enabled: settings.rerankEnabled,
-      provider: settings.rerankProviderModel?.split("/")[0] ?? null,
-      model: settings.rerankProviderModel,
-      available: settings.rerankEnabled,
-      reason: null,
-    },
-    jobs: counts,
-  };
-}
+/** Every part of the whole box, asked anew. */
+export const readStatus = (deps: StudioDeps): Promise<Status> =>
+  deps.engine.status.engine({ owner: null, brief: false });
 
 const shortModel = (model: string | null): string => model?.split("/").at(-1) ?? "";
 
-/** Progress of a new index beside the old one, where one is being built. */
-function building(migration: unknown): { done: number; total: number; signature: string | null } | null {
-  if (typeof migration !== "object" || migration === null) return null;
-  const { done, total, signature } = migration as Record<string, unknown>;
-  if (typeof done !== "number" || typeof total !== "number") return null;
-  return { done, total, signature: typeof signature === "string" ? signature : null };
-}
-
 export function partsOf(status: Status): PartState[] {
   const { keyword, embedding, vectorStore, qdrant, rerank, jobs } = status;
-  const migration = building(vectorStore.migration);
+  const { migration } = vectorStore;
   return [
     {
       name: "Keyword",
@@ -161,25 +88,26 @@ export function partsOf(status: Status): PartState[] {
 }
 
 export function coverageOf(status: Status): Coverage[] {
-  const { vectorStore } = status;
-  const total = vectorStore.rowCount + vectorStore.needsReindex;
-  return [{ name: "Memories", done: vectorStore.rowCount, total }];
+  const { rowCount, needsReindex } = status.vectorStore;
+  return [{ name: "Rows", done: Math.max(0, rowCount - needsReindex), total: rowCount }];
 }
 
 export function reindexOf(status: Status): Reindex {
   const { vectorStore, embedding } = status;
-  const migration = building(vectorStore.migration);
+  const { migration } = vectorStore;
   return {
-    running: migration !== null,
-    done: migration?.done ?? 0,
-    total: migration?.total ?? 0,
+    running:
+      migration !== null ||
+      (vectorStore.needsReindex > 0 && vectorStore.reason === null && embedding.available),
+    done: migration?.done ?? Math.max(0, vectorStore.rowCount - vectorStore.needsReindex),
+    total: migration?.total ?? vectorStore.rowCount,
     signature: migration?.signature ?? vectorStore.signature,
     pending: vectorStore.needsReindex,
     blocked:
       embedding.source === null
         ? "No embedding source is on, so there is nothing to build. Choose one below."
         : vectorStore.backend === "none"
-          ? (vectorStore.reason ?? "There is no vector store.")
+          ? (embedding.reason ?? vectorStore.reason ?? "There is no vector store.")
           : null,
   };
 }

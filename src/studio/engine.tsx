@@ -140,7 +140,6 @@ export function engineRoutes(app: Hono<Env>, deps: StudioDeps): void {
   });
 
   app.post(`${base}/verify`, async (c) => {
-    deps.health.last = null;
     const health = await readHealth(deps);
     if (!health.working) throw new AppError("unavailable", health.error ?? "The round trip failed.");
     return finish(c, { code: "works", n: Math.round(health.latencyMs) }, { to: ENGINE });

@@ -7,8 +7,9 @@ export type HealthMemo = { last: Health | null };
 /** What the last round trip said; null before the first. */
 export const lastHealth = (deps: Pick<StudioDeps, "health">): Health | null => deps.health.last;
 
-/** Runs the round trip, or takes the result of one in the last seconds. Never throws: a failure is a result. */
+/** Runs the round trip, or takes the result of one in the last seconds. */
 export async function readHealth(deps: StudioDeps): Promise<Health> {
-  deps.health.last = await deps.engine.status.health();
+  const { working, latencyMs, error } = await deps.engine.status.health();
+  deps.health.last = { working, latencyMs, ...(error === undefined ? {} : { error }) };
   return deps.health.last;
 }
