@@ -22,6 +22,7 @@ export const verbs: Record<string, VerbEntry> = {
   },
   backup: { summary: "write a verified copy of everything to a file", load: () => import("./backup.ts") },
   restore: { summary: "bring a backup back; what is there is kept", load: () => import("./restore.ts") },
+  bench: { summary: "measure retrieval quality and speed on this box", load: () => import("./bench.ts") },
   doctor: { summary: "what works on this box, what does not, what to do", load: () => import("./doctor.ts") },
   service: { summary: "install: a hardened systemd unit", load: () => import("./service.ts") },
   config: {

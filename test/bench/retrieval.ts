@@ -13,7 +13,6 @@ import { isStopWord } from "../../src/text/stopwords.ts";
 import { startAppliance, until, type Appliance } from "../support/appliance.ts";
 import { STATIC_REPO, testModels, TRANSFORMERS_REPO } from "../support/models.ts";
 import {
-  evalFolder,
   readCorpus,
   Scores,
   sessionTime,
@@ -21,8 +20,11 @@ import {
   table,
   type Conversation,
   type Corpus,
-} from "./corpus.ts";
+} from "../../src/bench/corpus.ts";
 import { unrelated } from "./unrelated.ts";
+
+/** Folder of the development corpora. */
+const evalFolder = process.env["RECOLLECT_EVAL"] ?? join(import.meta.dir, "../../../shared/eval");
 
 const args = process.argv.slice(2);
 const option = (name: string) => {

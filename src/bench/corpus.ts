@@ -1,6 +1,5 @@
 /** The neutral shape of the retrieval corpora, and how well a ranking finds what it should. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 
 export type Turn = { id: string; speaker: string; role: string; text: string };
 export type Conversation = {
@@ -9,9 +8,6 @@ export type Conversation = {
   questions: { id: string; category: string | number; question: string; evidence: string[] }[];
 };
 export type Corpus = { name: string; conversations: Conversation[] };
-
-/** Folder of the development corpora. */
-export const evalFolder = process.env["RECOLLECT_EVAL"] ?? join(import.meta.dir, "../../../shared/eval");
 
 export function readCorpus(file: string): Corpus {
   return JSON.parse(readFileSync(file, "utf8")) as Corpus;
