@@ -70,6 +70,9 @@ export class MappedBackend implements MemoryBackend {
   health(): Promise<Health> {
     return this.#inner.health();
   }
+  async migrate(): Promise<boolean> {
+    return (await this.#inner.migrate?.()) ?? false;
+  }
   async initialize(): Promise<void> {
     await this.#inner.initialize?.();
   }

@@ -83,7 +83,7 @@ export class ObsidianBackend implements MemoryBackend {
   }
 
   async list(filter: MemoryFilter): Promise<MemoryPage> {
-    const { apiKeyId, type, sessionId, status, q } = filter;
+    const { apiKeyId, type, sessionId, q } = filter;
     // Only a search in the text needs the text of every note; else the headers do.
     const whole = q !== undefined;
     const found = await this.#evaluate(
@@ -91,7 +91,6 @@ export class ObsidianBackend implements MemoryBackend {
         equal("apiKeyId", apiKeyId ?? undefined),
         equal("type", type),
         equal("sessionId", sessionId),
-        equal("status", status),
         // The plugin reads a note's text only for rules that name `content`.
         whole ? { "!!": [{ var: "content" }] } : null,
       ],
@@ -126,7 +125,6 @@ export class ObsidianBackend implements MemoryBackend {
     const found = await this.#evaluate(
       [
         equal("apiKeyId", config.apiKeyId),
-        equal("status", "active"),
         equal("type", config.type),
         // A note's file holds its header too; the ranking below sees key and text alone.
         { regexp: [words.map(anyCase).join("|"), { var: "content" }] },
@@ -137,6 +135,8 @@ export class ObsidianBackend implements MemoryBackend {
     const rows = found
       .map(readNote)
       .filter((memory) => memory !== null)
+      // A note that a person made may say nothing of its status.
+      .filter((m) => m.status === "active")
       .filter((m) => config.sessionId == null || m.sessionId === null || m.sessionId === config.sessionId);
     return rankByWords(config.query, rows, config.limit);
   }

@@ -96,11 +96,11 @@ export function createBackends(deps: BackendsDeps) {
     if (manager.has(primaryBackend)) {
       const fallbacks = fallbackBackends.filter((id) => manager.has(id));
       manager.configure(primaryBackend, fallbacks);
+      // Nobody waits for it: a primary that is down answers each call with its own error.
       for (const backend of [manager.primary, ...manager.fallbacks])
-        if (backend.id !== "sqlite")
-          await backend.initialize?.().catch((error: unknown) => {
-            log.warn("backend.down", { backend: backend.id, reason: sentence(error) });
-          });
+        void backend.initialize?.().catch((error: unknown) => {
+          log.warn("backend.down", { backend: backend.id, reason: sentence(error) });
+        });
     }
   }
 
@@ -111,6 +111,14 @@ export function createBackends(deps: BackendsDeps) {
     if (!manager.has(primaryBackend) || manager.primary.id !== primaryBackend)
       throw new AppError("unavailable", problem ?? `The backend ${primaryBackend} is being opened.`);
     return manager.primary;
+  }
+
+  function foreignOrNull(): MemoryBackend | null {
+    try {
+      return foreign();
+    } catch {
+      return null;
+    }
   }
 
   /** As a hook of the store, inside the transaction that changes the row. */
@@ -328,18 +336,21 @@ export function createBackends(deps: BackendsDeps) {
         .filter((memory) => visible(memory, { apiKeyId: owner, sessionId }, retentionDays, now()))
         .map((memory) => ({ memory, score: null }));
     },
-    async still(owner, ids) {
+    async still(owner, ids, signal) {
       await configure();
       const primary = foreign()!;
-      const there = await Promise.all(
-        ids.map(async (id) => {
-          if (seen.has(id)) return id;
-          const memory = await primary.get(owner, id);
-          if (!memory) return null;
-          absorb(primary, memory);
-          seen.set(id, true);
-          return id;
-        }),
+      const there = await before(
+        signal,
+        Promise.all(
+          ids.map(async (id) => {
+            if (seen.has(id)) return id;
+            const memory = await primary.get(owner, id);
+            if (!memory) return null;
+            absorb(primary, memory);
+            seen.set(id, true);
+            return id;
+          }),
+        ),
       );
       return new Set(there.filter((id) => id !== null));
     },
@@ -361,7 +372,25 @@ export function createBackends(deps: BackendsDeps) {
     return { primary: primaryBackend, fallbacks: fallbackBackends, health: [...health, missing] };
   }
 
-  async function watch(): Promise<void> {
+  /** For the proof of a deletion: whether a foreign primary has it still. */
+  async function proof(id: string): Promise<"confirmed" | "pending"> {
+    try {
+      return (await foreign()!.get(null, id)) === null ? "confirmed" : "pending";
+    } catch {
+      return "pending";
+    }
+  }
+
+  let watching: Promise<void> | null = null;
+  /** Asks every backend how it is; a second call joins the first. */
+  function watch(): Promise<void> {
+    watching ??= look().finally(() => {
+      watching = null;
+    });
+    return watching;
+  }
+
+  async function look(): Promise<void> {
     await configure();
     const before = new Map(manager.health().map((one) => [one.id, one.ok]));
     let back = false;
@@ -370,6 +399,10 @@ export function createBackends(deps: BackendsDeps) {
         log.warn("backend.down", { backend: one.id, reason: one.error });
       back ||= one.ok && before.get(one.id) === false;
     }
+    for (const backend of [...manager.fallbacks, foreignOrNull()])
+      await backend?.migrate?.().catch((error: unknown) => {
+        log.warn("backend.migrate.failed", { backend: backend.id, reason: sentence(error) });
+      });
     if (!back) return;
     dueNow(db, [SYNC], now());
     jobs.wake();
@@ -396,6 +429,7 @@ export function createBackends(deps: BackendsDeps) {
     get,
     forRetrieval,
     status,
+    proof,
     watch,
     start(): void {
       const again = (): void => {
@@ -412,8 +446,21 @@ export function createBackends(deps: BackendsDeps) {
 }
 
 /** All that a memory can change. */
-function patchOf({ id: _, apiKeyId: __, createdAt: ___, ...patch }: Memory): MemoryPatch {
+function patchOf(memory: Memory): MemoryPatch {
+  const { id: _, apiKeyId: __, createdAt: ___, ...patch } = memory;
   return patch;
+}
+
+/** The result, unless the signal comes first. */
+async function before<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const leave = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
 }
 
 const sentence = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -55,6 +55,8 @@ export interface MemoryBackend {
   readonly whole?: boolean;
   /** Never throws. */
   health(): Promise<Health>;
+  /** Moves to vectors of another model, when that is needed; true when it did. */
+  migrate?(): Promise<boolean>;
   initialize?(): Promise<void>;
   shutdown?(): Promise<void>;
 }

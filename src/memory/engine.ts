@@ -191,7 +191,8 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     redact,
     probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: countVectors(db, "memory", seq) }),
-    qdrantProof: (id) => qdrant.operations.proof(id),
+    qdrantProof: (id) =>
+      settings.read().primaryBackend === "qdrant" ? backends.proof(id) : qdrant.operations.proof(id),
   });
   const reranker = createReranker(async ({ model, ...request }, signal) => {
     const slash = model.indexOf("/");

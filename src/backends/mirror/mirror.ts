@@ -33,6 +33,8 @@ export type MirrorDeps = {
   /** The embedder of a `qdrantEmbeddingModel`; null: the engine's own. Null when there is none. */
   embedder: (model: string | null) => Promise<Embedder | null>;
   sources: readonly MirrorSource[];
+  /** Rejects when the address may not be called. */
+  allowed?: (url: URL) => Promise<void>;
   /** For tests. */
   probeEveryMs?: number;
   searchTimeoutMs?: number;
@@ -97,7 +99,7 @@ export function createMirror(deps: MirrorDeps) {
       if (url === null) return null;
       const { probeEveryMs, searchTimeoutMs } = deps;
       const q = connectQdrant(
-        { url, apiKey },
+        { url, apiKey, ...(deps.allowed ? { allowed: deps.allowed } : {}) },
         {
           onBreaker,
           ...(probeEveryMs === undefined ? {} : { probeEveryMs }),

@@ -13,6 +13,7 @@ import { addressOf } from "../../schemas/qdrant.ts";
 import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.ts";
 import { visibleOf } from "../../search/vectors.ts";
 import type { Seal } from "../../seal.ts";
+import { createUrlCheck, urlProblem } from "../allowed.ts";
 import { QdrantBackend } from "../qdrant.ts";
 import { createMirror, FILL, OUTBOX } from "./mirror.ts";
 import type { MirrorSearch } from "./mirror.ts";
@@ -35,8 +36,6 @@ export type QdrantDeps = {
   /** What `embeddingModel` can be, for the settings page. */
   models: () => Promise<{ value: string; label: string }[]>;
   sources: readonly MirrorSource[];
-  /** Throws when a URL may not be called. */
-  checkUrl?: (url: string) => Promise<void>;
 };
 
 export type NearestInput = Omit<MirrorSearch, "signal"> & { deadlineMs: number };
@@ -67,6 +66,7 @@ export function createQdrant(deps: QdrantDeps) {
     retentionDays: () => readMemorySettings(db).retentionDays,
     embedder: deps.embedder,
     sources: deps.sources,
+    allowed: createUrlCheck(),
   });
   const operations = createOperations(mirror);
   jobs.handle(OUTBOX, outboxHandler(mirror, leaseName), { tries: Number.POSITIVE_INFINITY });
@@ -137,11 +137,9 @@ export function createQdrant(deps: QdrantDeps) {
       read: async (): Promise<QdrantSettings> => showQdrant(readQdrant(db, config, seal)),
       async write(input: { patch: QdrantSettingsPatch }): Promise<QdrantSettings> {
         const { host } = input.patch;
-        if (host !== undefined && host !== "" && deps.checkUrl) {
-          const url = addressOf(host, input.patch.port ?? connection().port);
-          await deps.checkUrl(url ?? host).catch((error: unknown) => {
-            throw invalid("host", error instanceof Error ? error.message : "may not be called");
-          });
+        if (host) {
+          const problem = urlProblem(addressOf(host, input.patch.port ?? connection().port) ?? host);
+          if (problem !== null) throw invalid("host", problem);
         }
         const written = writeQdrant(db, config, seal, input.patch);
         refresh();

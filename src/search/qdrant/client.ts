@@ -7,6 +7,8 @@ export type QdrantAddress = {
   /** `http(s)://host:port[/prefix]`. */
   url: string;
   apiKey: string | null;
+  /** Rejects when the address may not be called; asked before every call. */
+  allowed?: (url: URL) => Promise<void>;
 };
 
 /** What went wrong, so that callers can tell a part that is down from a request that is wrong. */
@@ -84,6 +86,7 @@ export async function connectQdrant(address: QdrantAddress, options: QdrantOptio
   ): Promise<T> => {
     const deadline = AbortSignal.timeout(limit);
     try {
+      await address.allowed?.(url);
       return await ask({
         signal: signal ? AbortSignal.any([deadline, signal]) : deadline,
         // A redirect would carry the key to another server.
