@@ -123,7 +123,7 @@ function build(language: Language): Compiled {
     creative: regex(words(language.creative)),
     stops: regex(`(?:\\s*[,;、，；]\\s*|\\s+${dense ? "|" : ""})(?:${source(language.stops)})${after}`),
     commaStops: regex(
-      `\\s*(?:[,;、，；]|\\s[-\\u2013\\u2014]\\s|[\\u2013\\u2014])\\s*(?:${source(language.commaStops)})${after}`,
+      `\\s*(?:${dense ? "[,;，；]" : "[,;]"}|\\s[-\\u2013\\u2014]\\s|[\\u2013\\u2014])\\s*(?:${source(language.commaStops)})${after}`,
     ),
     trails: regex(`(?:[\\s,;.!…~～、，。]+|^${dense ? "|" : ""})(?:${source(language.trails)})$`),
     anaphora: regex(`(?:${source(language.anaphora)})`, "iy"),

@@ -12,8 +12,10 @@ import { maskForeign } from "./wrappers.ts";
 
 /** Of each text only the end is read. */
 export const LONGEST_TEXT = 65_536;
-/** Languages of one sentence that are tried. */
+/** Languages of one sentence that are tried, and the scores that say so: within this of the best, and sure alone. */
 const TRIED = 3;
+const NEARLY = 0.5;
+const CLEAR = 1.2;
 
 /**
  * What a text says about its writer (`user`), or what an assistant says it decided, or says about the user
@@ -49,9 +51,21 @@ function readLine(line: string, sentence: Sentence, tried: readonly Compiled[], 
   const question = sentence.mark === "?";
   for (const compiled of tried) {
     const readings = readSentence(line, compiled, { role, offset: sentence.start, question });
-    if (readings.length > 0) return readings;
+    if (readings.length === 0) continue;
+    // What the likeliest language hears as reported or supposed, no other makes a fact of.
+    const first = tried[0];
+    if (first === undefined || first === compiled) return readings;
+    return readings.filter((reading) => !first.blocks.test(line.slice(0, startOf(reading) - sentence.start)));
   }
   return [];
+}
+
+function startOf(reading: Reading): number {
+  return reading.kind === "fact"
+    ? reading.fact.start
+    : reading.kind === "forget"
+      ? reading.forget.start
+      : reading.start;
 }
 
 /** The last {@link LONGEST_TEXT} units, from the next line or sentence on. */
@@ -70,14 +84,15 @@ export function messageLanguages(text: string): Compiled[] {
   );
 }
 
-/** Those of the sentence, all that tie, then those of the message. */
+/** Those of the sentence, all that nearly tie; the message's when its words tell little. */
 function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
   const ranked = rankLanguages(line);
   const best = ranked[0]?.score ?? 0;
   const own = ranked
-    .filter((score) => score.score >= best * 0.6 || best - score.score < 0.6)
+    .filter((score) => best - score.score < NEARLY)
+    .slice(0, TRIED)
     .map((score) => compile(languages[score.lang]));
-  const all = [...own.slice(0, TRIED), ...message];
+  const all = best < CLEAR ? [...own, ...message] : own;
   return all.filter((compiled, index) => all.indexOf(compiled) === index).slice(0, TRIED + 1);
 }
 

@@ -62,7 +62,7 @@ export function readSentence(text: string, compiled: Compiled, options: ReadOpti
       question = false;
     }
   }
-  const asksAt = nextAsk(sentence, 0, compiled);
+  const asksAt = nextAsk(sentence, 0, compiled) ?? (question && compiled.dense ? lastClause(sentence) : null);
   // A question behind a statement does not spoil it; one in front of it, or of the whole sentence, does.
   const limit = asksAt ?? sentence.length;
   const asked = question && asksAt === null;
@@ -83,6 +83,12 @@ function nextAsk(sentence: string, from: number, compiled: Compiled): number | n
   compiled.asks.lastIndex = from;
   const match = compiled.asks.exec(sentence);
   return match === null ? null : match.index;
+}
+
+/** Chinese and Japanese ask in the last clause, often without a word that says so. */
+function lastClause(sentence: string): number | null {
+  const comma = Math.max(sentence.lastIndexOf("，"), sentence.lastIndexOf("、"), sentence.lastIndexOf(","));
+  return comma > 0 ? comma : null;
 }
 
 interface FindOptions {
@@ -108,7 +114,7 @@ function findCues(sentence: string, compiled: Compiled, options: FindOptions): F
     const at = match.index;
     compiled.candidates.lastIndex = at + 1;
     if (at < next) continue;
-    if (quotes.some(([start, end]) => at >= start && at < end)) continue;
+    if (quotes.some(([start, end]) => at > start && at < end)) continue;
     const clause = clauseStart(sentence, at, next, compiled);
     if (clause === null) continue;
     const best = bestCue(sentence, at, clause, compiled, options);
@@ -203,6 +209,11 @@ function clauseStart(sentence: string, at: number, after: number, compiled: Comp
 
 /** Up to the first comma, colon, bracket or contrast. */
 function clauseLength(text: string, compiled: Compiled): number {
+  // Japanese lists have commas too: there the forms that close a clause tell.
+  if (compiled.language.lang === "ja") {
+    const boundary = compiled.stops.exec(text);
+    return boundary === null ? text.length : boundary.index + boundary[0].length;
+  }
   let length = text.length;
   DELIMITER.lastIndex = 0;
   for (let match = DELIMITER.exec(text); match !== null; match = DELIMITER.exec(text)) {
