@@ -48,17 +48,6 @@ export function entitiesByIds(db: Database, owner: number, ids: readonly number[
   return new Map(rows.map((row) => [row.id, entity(row)]));
 }
 
-/** The number of the entity's owner, or null when there is no such entity in `owner`. */
-export function entityOwner(db: Database, owner: number | null, id: number): number | null {
-  return (
-    db
-      .query<{ owner_id: number }, [number, number | null]>(
-        "SELECT owner_id FROM entities WHERE id = ?1 AND (?2 IS NULL OR owner_id = ?2)",
-      )
-      .get(id, owner)?.owner_id ?? null
-  );
-}
-
 /** The entity of exactly this name and type. */
 export function entityByName(db: Database, owner: number, name: string, type: string): number | null {
   return (

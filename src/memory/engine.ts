@@ -39,6 +39,7 @@ import { createLearning } from "./learn.ts";
 import type { ExtractPayload } from "./learn.ts";
 import { createOwnerEraser } from "./erase-owner.ts";
 import { createOwners } from "./owners.ts";
+import { createAskModel, createWriter } from "./ask-model.ts";
 import { createPurge } from "./purge.ts";
 import { createReceipts, createUsage } from "./receipts.ts";
 import { coverage } from "../search/indexing.ts";
@@ -217,13 +218,17 @@ function joinEngine(db: Database, options: EngineOptions) {
     qdrant: (input) => qdrant.nearest(input),
     primary: backends.forRetrieval,
   });
-  const { nightly, ...summarizer } = createSummarizer({ db, store, now });
+  const write = createWriter(
+    createAskModel({ db, log, now, settings: () => settings.read(), post: (...args) => ask.post(...args) }),
+  );
+  const { nightly, ...summarizer } = createSummarizer({ db, store, now, write });
   const conversations = createConversations({
     db,
     now,
     redact,
     hooks: records,
     purge: createPurge({ db, jobs, now }),
+    write,
     rank: (input) => retrieval.rank(input),
     teach(_, { owner, episodeId }) {
       if (!settings.read().enabled) return;
