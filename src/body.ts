@@ -2,17 +2,15 @@
 import { AppError } from "./error.ts";
 
 /** Most routes take a form's worth of JSON; bulk routes read line by line instead. */
-export const JSON_LIMIT = 1024 * 1024;
+const JSON_LIMIT = 1024 * 1024;
 const DEPTH_LIMIT = 64;
-const LINE_LIMIT = 1024 * 1024;
-
-const lineTypes = ["application/x-ndjson", "application/jsonl", "text/plain"];
 
 /**
  * The JSON value of a body; undefined when there is none. 415 unless it says it is JSON, 413 above `max` bytes,
  * 400 for what is not UTF-8, not JSON or nested too deep.
  */
 export async function readJson(request: Request, max = JSON_LIMIT): Promise<unknown> {
+  checkEncoding(request);
   const bytes = await readBytes(request, max);
   if (bytes.length === 0) return undefined;
   const type = mediaType(request);
@@ -22,49 +20,21 @@ export async function readJson(request: Request, max = JSON_LIMIT): Promise<unkn
   return parseJson(decode(bytes));
 }
 
+/** 415 for a compressed body: nothing is decoded here. */
+export function checkEncoding(request: Request): void {
+  const encoding = request.headers.get("content-encoding") ?? "identity";
+  if (encoding.trim().toLowerCase() === "identity") return;
+  throw new AppError("unsupported_encoding", "Send the body without Content-Encoding.");
+}
+
 /** JSON text to a value: 400 `invalid_json` for broken or too deeply nested text. */
-export function parseJson(text: string): unknown {
+function parseJson(text: string): unknown {
   if (tooDeep(text)) throw badJson(`The JSON is nested deeper than ${DEPTH_LIMIT} levels.`);
   try {
     return JSON.parse(text) as unknown;
   } catch {
     throw badJson("The body is not valid JSON.");
   }
-}
-
-/** The lines of a JSONL body as they arrive, blank ones left out, with their numbers from 1. 415 for other content types. */
-export async function* readLines(request: Request): AsyncGenerator<{ line: number; text: string }> {
-  if (!lineTypes.includes(mediaType(request))) {
-    throw new AppError("unsupported_media_type", "Send JSON lines as content type application/x-ndjson.");
-  }
-  if (!request.body) return;
-  let line = 0;
-  for await (const bytes of splitLines(request.body)) {
-    line++;
-    const text = decode(bytes).trim();
-    if (text) yield { line, text };
-  }
-}
-
-async function* splitLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let held: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of stream) {
-    let start = 0;
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
-      yield join([...held, chunk.subarray(start, end)]);
-      held = [];
-      size = 0;
-      start = end + 1;
-    }
-    if (start < chunk.length) {
-      held.push(chunk.slice(start));
-      size += chunk.length - start;
-      if (size > LINE_LIMIT)
-        throw new AppError("body_too_large", `A line is longer than ${LINE_LIMIT} bytes.`);
-    }
-  }
-  if (size > 0) yield join(held);
 }
 
 async function readBytes(request: Request, max: number): Promise<Uint8Array> {

@@ -61,6 +61,18 @@ test("broken, too deep, too large and foreign bodies", async () => {
   }
 });
 
+test("a compressed body is refused by name, since nothing here is decoded", async () => {
+  for (const route of routes(document).filter(({ item }) => item.requestBody !== undefined)) {
+    const [type] = Object.keys(route.item.requestBody!.content);
+    const answer = await api.send(api.token, route.method, path(route, { apiKeyId: "anna" }), {
+      body: Bun.gzipSync("{}"),
+      headers: { "content-type": type!, "content-encoding": "gzip" },
+    });
+    expectError(route.name, answer, 415);
+    expect(answer.json.error.code).toBe("unsupported_encoding");
+  }
+});
+
 test("a body above the limit is refused while it is read, with a length and without", async () => {
   for (const route of withBody()) {
     const large = `{"content":"${"x".repeat(17 * 1024 * 1024)}"}`;

@@ -9,7 +9,7 @@ import {
   type Env,
   type Principal,
 } from "../auth.ts";
-import { readJson } from "../body.ts";
+import { checkEncoding, readJson } from "../body.ts";
 import { isLoopback } from "../config.ts";
 import { AppError, notFound, type ErrorDetail } from "../error.ts";
 import { checkSameOrigin } from "../origin.ts";
@@ -136,6 +136,7 @@ function reader(operation: Operation) {
       else raw[name] = fromText(value, queryTypes()[name]);
     }
     const query = operation.query ? collect(operation.query, raw, details) : refuseAll(raw, details);
+    if (operation.rawBody) checkEncoding(c.req.raw);
     let body: unknown;
     if (operation.body) {
       const sent = await readJson(c.req.raw, operation.maxBody);

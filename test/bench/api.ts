@@ -1,0 +1,124 @@
+/** `bun run bench:api [rows]`: lists, MCP beside REST, and export on one owner's 100,000 memories, through a real server. */
+import { cpus } from "node:os";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { startAppliance } from "../support/appliance.ts";
+
+const rows = Number(process.argv[2] ?? 100_000);
+const out = (line: string) => void process.stdout.write(`${line}\n`);
+const box = await startAppliance({ demo: false });
+out(
+  `${cpus()[0]?.model ?? "unknown processor"}, ${cpus().length} cores, Bun ${Bun.version}, ${rows} memories of one owner`,
+);
+
+const words = "coffee tea river finch engine garden violin winter letter harbour bicycle novel".split(" ");
+const sentence = (n: number) =>
+  `Note ${n}: likes ${words[n % 12]} with ${words[(n * 7) % 12]} near the ${words[(n * 5) % 12]} in place ${n % 997}`;
+const headers = { authorization: `Bearer ${box.key}` };
+
+let started = performance.now();
+const lines = Array.from({ length: rows }, (_, n) =>
+  JSON.stringify({ kind: "memory", content: sentence(n), key: `note:${n}` }),
+);
+const imported = await fetch(`${box.url}/api/memory/import`, {
+  method: "POST",
+  headers: { ...headers, "content-type": "application/x-ndjson" },
+  body: lines.join("\n"),
+});
+const { created } = (await imported.json()) as { created: number };
+report("import", created, performance.now() - started);
+
+await measure("list, page of 50, newest", () => get("/api/memory?limit=50"));
+await measure("list, page of 50, offset 50,000", () => get("/api/memory?limit=50&offset=50000"));
+await measure("list, one type", () => get("/api/memory?limit=50&type=factual"));
+await measure("list, q (a scan of the owner's rows)", () => get("/api/memory?limit=50&q=harbour"), 10);
+await measure("get one", await oneMemory());
+
+const query = (n: number) => `${words[n % 12]} ${words[(n * 5) % 12]} place ${n % 997}`;
+const rest = await measure("REST preview", (n) =>
+  fetch(`${box.url}/api/memory/retrieve-preview`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify({ query: query(n) }),
+  }).then((answer) => answer.arrayBuffer()),
+);
+const client = new Client(
+  { name: "bench", version: "1" },
+  { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+);
+await client.connect(
+  new StreamableHTTPClientTransport(new URL("/mcp", box.url), { requestInit: { headers } }),
+);
+const viaClient = await measure("MCP search, official client", (n) =>
+  client.callTool({ name: "omniroute_memory_search", arguments: { query: query(n) } }),
+);
+const plain = await measure("MCP search, plain POST", (n) =>
+  rpc("tools/call", { name: "omniroute_memory_search", arguments: { query: query(n) } }),
+);
+out(
+  `MCP beyond REST, p50: ${(plain - rest).toFixed(2)} ms plain, ${(viaClient - rest).toFixed(2)} ms with the client's own work`,
+);
+await client.close();
+
+Bun.gc(true);
+const before = process.memoryUsage.rss();
+let peak = before;
+let bytes = 0;
+let newlines = 0;
+started = performance.now();
+const exported = await fetch(`${box.url}/api/memory/export`, { headers });
+for await (const chunk of exported.body as ReadableStream<Uint8Array>) {
+  bytes += chunk.length;
+  for (const byte of chunk) if (byte === 10) newlines++;
+  peak = Math.max(peak, process.memoryUsage.rss());
+}
+report("export", newlines, performance.now() - started);
+out(
+  `export: ${(bytes / 1e6).toFixed(0)} MB, resident memory of the whole process +${((peak - before) / 1e6).toFixed(0)} MB at most`,
+);
+await box.stop();
+process.exit(0);
+
+async function get(path: string): Promise<unknown> {
+  const answer = await fetch(box.url + path, { headers });
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
+  return answer.json();
+}
+
+async function oneMemory() {
+  const { data } = (await get("/api/memory?limit=1")) as { data: { id: string }[] };
+  return () => get(`/api/memory/${data[0]!.id}`);
+}
+
+async function rpc(method: string, params: object): Promise<unknown> {
+  const answer = await fetch(`${box.url}/mcp`, {
+    method: "POST",
+    headers: {
+      ...headers,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2025-11-25",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  // Clients of 2025 are answered with a stream of one event.
+  const text = await answer.text();
+  return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text);
+}
+
+async function measure(name: string, call: (n: number) => Promise<unknown>, times = 200): Promise<number> {
+  for (let n = 0; n < Math.min(20, times); n++) await call(n);
+  const took: number[] = [];
+  for (let n = 0; n < times; n++) {
+    const at = performance.now();
+    await call(n + 1000);
+    took.push(performance.now() - at);
+  }
+  took.sort((a, b) => a - b);
+  const at = (share: number) => took[Math.min(took.length - 1, Math.floor(took.length * share))]!;
+  out(`${name}: p50 ${at(0.5).toFixed(2)} ms, p95 ${at(0.95).toFixed(2)} ms`);
+  return at(0.5);
+}
+
+function report(name: string, count: number, ms: number): void {
+  out(`${name}: ${count} in ${(ms / 1000).toFixed(1)} s, ${Math.round(count / (ms / 1000))} a second`);
+}
