@@ -97,3 +97,25 @@ run("an update of one field does not undo another appliance's update of another"
   ]);
   expect(await a.get("k1", memory.id)).toMatchObject({ pinned: true, metadata: { seen: "b" } });
 });
+
+run("a collection that was made beforehand, with shards of its own, is used", async () => {
+  const name = target.name();
+  const physical = `${name}__1`;
+  await target.direct.call("write", (api, init) =>
+    api.createCollection(
+      {
+        collection_name: physical,
+        vectors: { text: { size: model.dimensions, distance: "Cosine" } },
+        sparse_vectors: { bm25: { modifier: "idf" } },
+        shard_number: 2,
+      },
+      init,
+    ),
+  );
+  const actions = [{ create_alias: { alias_name: name, collection_name: physical } }];
+  await target.direct.call("write", (api, init) => api.updateAliases({ actions }, init));
+  const { backend } = appliance(name, "a");
+  await backend.create(memoryOf({ content: "Drinks tea" }));
+  expect(await found(backend, "tea")).toEqual(["Drinks tea"]);
+  expect((await aliasesOf(q)).get(name)).toBe(physical);
+});
