@@ -125,6 +125,8 @@ export interface ProviderDraft {
   id: string;
   baseUrl: string;
   apiKeyMasked: string;
+  /** A key was typed, and is not sent back with the form. */
+  keyAgain?: boolean;
   wire: readonly string[];
   systemRole: string;
   models: string;
@@ -240,7 +242,11 @@ const ProviderFields = ({
             more={{
               type: "password",
               autocomplete: "off",
-              placeholder: draft.apiKeyMasked ? "Leave empty to keep" : "",
+              placeholder: draft.keyAgain
+                ? "Enter it again"
+                : draft.apiKeyMasked
+                  ? "Leave empty to keep"
+                  : "",
             }}
           />
         </Field>

@@ -91,8 +91,8 @@ const placementWords: Record<string, string> = {
   "in-user": "inside the last user turn",
   "in-first-user": "inside the first user turn",
   "system-first": "first, as a system message",
-  "in-system": "inside the first system message",
-  system: "in the system text",
+  "merged-system": "inside the first system message",
+  "top-level-system": "in the system text",
   instructions: "in the instructions",
   none: "nowhere",
 };

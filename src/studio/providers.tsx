@@ -62,6 +62,7 @@ const draftOf = (provider: Provider): ProviderDraft => ({
 });
 
 const typed = (fields: Fields, wire: readonly string[], apiKeyMasked: string): ProviderDraft => ({
+  keyAgain: Boolean(fields["apiKey"]),
   id: fields["id"] ?? "",
   baseUrl: fields["baseUrl"] ?? "",
   apiKeyMasked,
