@@ -16,6 +16,8 @@ const COMMON_ROWS = 2000;
 const MAX_RANKED = 20_000;
 /** Below this an owner is judged as one of so many rows: with three rows every word is in a third of them. */
 export const MIN_ROWS = 1000;
+/** For ranking the same with fewer: where every row is about one thing, that thing still tells the rows from others. */
+export const FEW_ROWS = 200;
 
 /** A word of the query with how many of the owner's rows hold it. */
 export interface WeighedTerm extends QueryTerm {
@@ -182,7 +184,7 @@ export function expectedScore(
   for (const term of terms) {
     const n = of === "whole" ? term.rows : term.saidRows;
     const idf = of === "whole" ? term.idf : term.saidIdf;
-    const share = Math.min(1, n / Math.max(1, rows));
+    const share = Math.min(1, n / Math.max(FEW_ROWS, rows));
     mean += share * idf;
     variance += share * (1 - share) * idf * idf;
     if (n > 0) best += idf;
@@ -267,10 +269,10 @@ function weighedTerm(term: QueryTerm, rows: number, saidRows: number, shape: Own
   return {
     forms: term.forms,
     rows,
-    idf: idf(shape.rows, rows),
+    idf: idf(Math.max(FEW_ROWS, shape.rows), rows),
     floorIdf: idf(Math.max(MIN_ROWS, shape.rows), rows),
     saidRows,
-    saidIdf: idf(shape.saidRows, saidRows),
+    saidIdf: idf(Math.max(FEW_ROWS, shape.saidRows), saidRows),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Ranking memories as they were at an earlier time. Indexes hold the present, so the words of the past are read row by row. */
 import type { Database } from "bun:sqlite";
-import { expectedScore, idf as inverse, MIN_ROWS, type WeighedTerm } from "./lexical.ts";
+import { expectedScore, FEW_ROWS, idf as inverse, MIN_ROWS, type WeighedTerm } from "./lexical.ts";
 import { memoriesAt } from "./history.ts";
 import type { Question, Ranked } from "./rank.ts";
 import { indexTokens, keyWords } from "./tokens.ts";
@@ -27,7 +27,7 @@ export function rankPast(
   const length = rows.reduce((sum, { tokens }) => sum + tokens.length, 0) / Math.max(1, rows.length);
   const terms: WeighedTerm[] = question.terms.map(({ forms }) => {
     const n = rows.filter(({ tokens }) => forms.some((form) => tokens.includes(form))).length;
-    const idf = inverse(rows.length, n);
+    const idf = inverse(Math.max(FEW_ROWS, rows.length), n);
     return {
       forms,
       rows: n,

@@ -21,6 +21,7 @@ import {
   modelClass,
   plainWeights,
   saturationFor,
+  spreadFor,
   type ModelClass,
   type Weights,
 } from "./weights.ts";
@@ -119,6 +120,7 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
   for (const hit of found.vec?.hits ?? []) found.ids.add(hit.id);
   const shape = query?.shape;
   const model = useVector ? modelClass(vectors!.space()?.signature ?? null) : "none";
+  if (found.vec !== null) found.vec = { ...found.vec, ...spreadFor(model, found.vec.rows, found.vec) };
   const weights =
     kind === "episode" && shape !== undefined ? episodeWeights(shape, model) : plainWeights(model);
   if (weights.vectorSaid > 0 && useVector) {

@@ -9,12 +9,14 @@ import { stem } from "../text/stem.ts";
 import { isStopWord } from "../text/stopwords.ts";
 
 /** Bump when a change here makes other tokens: the index is then dropped and built anew. */
-export const TOKENS_VERSION = 1;
+export const TOKENS_VERSION = 2;
 
 /** Longest part of a text that is indexed, in UTF-16 units; nothing a person writes is longer. */
 const MAX_TEXT = 1_000_000;
 /** Longer runs are keys, hashes and encoded data; their beginning finds them. */
 const MAX_WORD = 64;
+/** Score of a language from which on it is taken to be the one: one word that only this language has. */
+const SURE = 1;
 /** Words of a query that are looked at before the rarest 32 are chosen. */
 const MAX_QUERY_WORDS = 256;
 
@@ -37,11 +39,11 @@ export function keyWords(key: string | null): string {
 export function indexTokens(owner: number, text: string): string {
   const prefix = ownerPrefix(owner);
   const source = lower(text.length > MAX_TEXT ? text.slice(0, MAX_TEXT) : text);
-  const lang = rankLanguages(source)[0]?.lang ?? "en";
+  const langs = languagesOf(source);
   const found: string[] = [];
   eachWord(source, (word, dense) => {
     if (dense) for (const part of denseTokens(word)) found.push(prefix + part);
-    else found.push(prefix + wordToken(word, lang));
+    else for (const form of forms(word, langs)) found.push(prefix + form);
   });
   return found.join(" ");
 }
@@ -53,11 +55,7 @@ export function indexTokens(owner: number, text: string): string {
 export function queryTerms(owner: number, query: string): QueryTerm[] {
   const prefix = ownerPrefix(owner);
   const source = lower(query.length > MAX_TEXT ? query.slice(0, MAX_TEXT) : query);
-  const ranked = rankLanguages(source);
-  const best = ranked[0];
-  const langs: Lang[] = best === undefined ? ["en"] : [best.lang];
-  const second = ranked[1];
-  if (best !== undefined && second !== undefined && second.score >= best.score * 0.6) langs.push(second.lang);
+  const langs = languagesOf(source);
   if (!langs.includes("en")) langs.push("en");
   const terms = new Map<string, QueryTerm>();
   const held = new Map<string, QueryTerm>();
@@ -67,8 +65,8 @@ export function queryTerms(owner: number, query: string): QueryTerm[] {
       for (const part of denseTokens(word)) if (!isStopWord(part, langs[0]!)) put(terms, [prefix + part]);
       return;
     }
-    const forms = [...new Set(langs.map((lang) => prefix + wordToken(word, lang)))];
-    put(isStopWord(word, langs[0]!) ? held : terms, forms);
+    const tokens = forms(word, langs).map((form) => prefix + form);
+    put(isStopWord(word, langs[0]!) ? held : terms, tokens);
   });
   return [...(terms.size > 0 ? terms : held).values()].slice(0, MAX_QUERY_WORDS);
 }
@@ -82,8 +80,20 @@ function eachWord(source: string, emit: (word: string, dense: boolean) => void):
   runs(source, (start, end, dense) => emit(source.slice(start, end), dense));
 }
 
-function wordToken(word: string, lang: Lang): string {
-  return fold(stem(word, lang)).slice(0, MAX_WORD);
+/** The language of a text; of one too short to tell, every likely one and English, the most likely first. */
+function languagesOf(source: string): Lang[] {
+  const ranked = rankLanguages(source);
+  const best = ranked[0];
+  if (best === undefined) return ["en"];
+  if (best.score >= SURE) return [best.lang];
+  const likely = ranked.filter((one) => one.score >= best.score * 0.6).slice(0, 3);
+  return [...new Set([...likely.map((one) => one.lang), "en" as const])];
+}
+
+/** The different stems of a word in these languages. */
+function forms(word: string, langs: readonly Lang[]): string[] {
+  const found = langs.map((lang) => fold(stem(word, lang)).slice(0, MAX_WORD));
+  return found.length === 1 ? found : [...new Set(found)];
 }
 
 /** Every pair of neighbours, and beside them the longer words; pairs and single characters are the same token either way. */

@@ -42,6 +42,8 @@ export interface VectorHits {
   readonly hits: readonly { id: number; cosine: number }[];
   readonly mean: number;
   readonly deviation: number;
+  /** Vectors of the owner. */
+  readonly rows: number;
 }
 
 export interface VectorIndex {
@@ -245,7 +247,7 @@ export function createVectorIndex(db: Database): VectorIndex {
     k: number,
   ): VectorHits | null {
     const now = space();
-    if (now === null || now.dim !== query.length) return { hits: [], mean: 0, deviation: 1 };
+    if (now === null || now.dim !== query.length) return { hits: [], mean: 0, deviation: 1, rows: 0 };
     const { owner } = predicate;
     const have = current(now, part, owner);
     const total = have?.n ?? ownerVectors(db, now, part, owner).n;
@@ -272,7 +274,7 @@ export function createVectorIndex(db: Database): VectorIndex {
         .sort((a, b) => b.cosine - a.cosine || b.id - a.id);
       const exhausted = found.rows.length < want || want >= total || (have === null && want >= MAX_K);
       if (hits.length >= k || exhausted)
-        return { hits: hits.slice(0, k), mean: found.mean, deviation: found.deviation };
+        return { hits: hits.slice(0, k), mean: found.mean, deviation: found.deviation, rows: total };
     }
   }
 

@@ -26,6 +26,29 @@ export type ModelClass = "none" | "static" | "minilm" | "other";
 
 const vectorWeight: Readonly<Record<ModelClass, number>> = { none: 0, static: 0.7, minilm: 0.9, other: 1 };
 
+/** Cosine of a question to a random row of anybody, which counts as so many rows of an owner who has few. */
+const usual: Readonly<Record<ModelClass, { mean: number; deviation: number } | null>> = {
+  none: null,
+  static: { mean: 0.4, deviation: 0.08 },
+  minilm: { mean: 0.15, deviation: 0.12 },
+  other: null,
+};
+const USUAL_ROWS = 20;
+
+/** How near a random row of the owner is, of whom `rows` vectors are known, so that a few alike rows are not each "average". */
+export function spreadFor(
+  model: ModelClass,
+  rows: number,
+  own: { mean: number; deviation: number },
+): { mean: number; deviation: number } {
+  const prior = usual[model];
+  if (prior === null) return { mean: own.mean, deviation: Math.max(0.03, own.deviation) };
+  const share = USUAL_ROWS / (USUAL_ROWS + rows);
+  const mean = own.mean + share * (prior.mean - own.mean);
+  const square = (one: { mean: number; deviation: number }) => one.deviation ** 2 + (one.mean - mean) ** 2;
+  return { mean, deviation: Math.sqrt((1 - share) * square(own) + share * square(prior)) };
+}
+
 export function modelClass(signature: string | null): ModelClass {
   if (signature === null) return "none";
   if (signature.startsWith("static:")) return "static";
