@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -97,6 +98,70 @@ test("merging two keys moves memories, the newer statement of a key wins, and th
   expect(out).not.toContain("Lives in Oslo");
   expect((await recollect(["memory", "search", "cello", "--key", "new"])).out).toContain("Plays the cello");
   expect((await recollect(["key", "list"])).out).toMatch(/old .*revoked/);
+});
+
+test("an OmniRoute database brings memories under disabled keys of their ids, and its settings", async () => {
+  const file = join(dir, "storage.sqlite");
+  const db = new Database(file, { create: true });
+  db.run(
+    "CREATE TABLE memories (id TEXT PRIMARY KEY, api_key_id TEXT NOT NULL, session_id TEXT, type TEXT NOT NULL, key TEXT, content TEXT NOT NULL, metadata TEXT, created_at TEXT, updated_at TEXT, expires_at TEXT)",
+  );
+  db.run(
+    "INSERT INTO memories VALUES ('0b1f3c52-7d0a-4d0e-9b0c-111111111111', 'k1', NULL, 'factual', 'preference:tea', 'Prefers tea', '{}', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', NULL)",
+  );
+  db.run(
+    "INSERT INTO memories VALUES ('0b1f3c52-7d0a-4d0e-9b0c-222222222222', 'k2', NULL, 'factual', NULL, 'Plays go', '{}', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', NULL)",
+  );
+  db.run("INSERT INTO memories VALUES ('odd', 'k2', NULL, 'factual', NULL, '', '{}', '', '', NULL)");
+  db.run("CREATE TABLE key_value (namespace TEXT, key TEXT, value TEXT)");
+  db.run(
+    "INSERT INTO key_value VALUES ('settings', 'memoryMaxTokens', '1234'), ('settings', 'memoryRetentionDays', '9999')",
+  );
+  db.close();
+  const first = await recollect(["memory", "import", file, "--from", "omniroute"]);
+  expect(first.out).toBe("2 created, 0 updated, 0 unchanged, 1 refused.\n");
+  expect(first.err).toContain("item 3: has no content");
+  expect(first.err).toContain("setting retentionDays was left out");
+  expect((await recollect(["memory", "import", file, "--from", "omniroute"])).out).toContain(
+    "0 created, 0 updated, 2 unchanged",
+  );
+  expect((await recollect(["key", "list"])).out).toMatch(/k1 .*revoked[\s\S]*k2 .*revoked/);
+  expect((await recollect(["memory", "list", "--key", "k2"])).out).toContain("Plays go");
+  const all = await recollect(["memory", "import", file, "--from", "omniroute", "--key", "k1"]);
+  expect(all.code).toBe(0);
+});
+
+test("a ChatGPT export becomes sessions and exchanges that are found, once", async () => {
+  await recollect(["key", "create", "me"]);
+  const file = join(dir, "conversations.json");
+  const message = (id: string, role: string, text: string) => ({
+    id,
+    author: { role },
+    content: { content_type: "text", parts: [text] },
+    create_time: 1_760_000_000,
+  });
+  await Bun.write(
+    file,
+    JSON.stringify([
+      {
+        id: "c1",
+        title: "Beekeeping",
+        create_time: 1_760_000_000,
+        current_node: "2",
+        mapping: {
+          "1": { parent: null, children: ["2"], message: message("m1", "user", "How do I calm a swarm?") },
+          "2": { parent: "1", children: [], message: message("m2", "assistant", "With smoke and patience.") },
+        },
+      },
+    ]),
+  );
+  expect((await recollect(["memory", "import", file, "--from", "chatgpt"])).out).toBe(
+    "2 created, 0 updated, 0 unchanged, 0 refused.\n",
+  );
+  expect((await recollect(["memory", "import", file, "--from", "chatgpt"])).out).toBe(
+    "0 created, 0 updated, 2 unchanged, 0 refused.\n",
+  );
+  expect((await recollect(["memory", "import", file, "--from", "nothing"])).code).toBe(2);
 });
 
 test("summarize and reindex say what they did, and why they cannot", async () => {

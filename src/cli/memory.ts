@@ -3,7 +3,7 @@ import { memoryTypes } from "../memory/types.ts";
 import type { Memory, MemoryType } from "../memory/types.ts";
 import { ownerOf, withEngine } from "./engine.ts";
 import type { CliEngine } from "./engine.ts";
-import { exportTo, importFrom } from "./transfer.ts";
+import { exportTo, formatFlag, importFrom } from "./transfer.ts";
 import { exit, stringFlag, UsageError } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 
@@ -13,7 +13,7 @@ export const verb: Verb = {
     "recollect memory search QUERY [--limit N] [--json] [--key ID]",
     "recollect memory add CONTENT [--name KEY] [--type TYPE] [--key ID]",
     "recollect memory export FILE [--memories-only] [--key ID]",
-    "recollect memory import FILE [--key ID]",
+    "recollect memory import FILE [--from mem0|chatgpt|claude|omniroute] [--key ID]",
     "recollect memory delete ID [--proof] [--source] [--key ID]",
   ],
   options: {
@@ -26,6 +26,7 @@ export const verb: Verb = {
     proof: { type: "boolean" },
     source: { type: "boolean" },
     "memories-only": { type: "boolean" },
+    from: { type: "string" },
   },
   async run(call) {
     const [action, ...args] = call.args;
@@ -44,7 +45,9 @@ export const verb: Verb = {
       throw new UsageError(`memory ${action} takes ${found[0]} argument(s); ${args.length} given.`);
     typeFlag(call);
     limitFlag(call);
-    const owner = ownerOf(call);
+    // OmniRoute's memories name their own keys.
+    const own = formatFlag(call) === "omniroute" && call.flags["key"] === undefined;
+    const owner = own ? "" : ownerOf(call);
     await withEngine(call, (engine) => found[1](engine, owner));
     return exit.ok;
   },
