@@ -3,6 +3,7 @@ import net from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { TransportError } from "../src/upstream/errors.ts";
 import type { TransportKind } from "../src/upstream/errors.ts";
+import { targetOf } from "../src/upstream/target.ts";
 import { createTransport } from "../src/upstream/transport.ts";
 
 const servers: net.Server[] = [];
@@ -50,7 +51,7 @@ function ask(
     const answer: Answer = { status: 0, text: "", error: null };
     transport.request(
       {
-        url: new URL(url),
+        target: targetOf(url),
         method: "POST",
         headers: [["content-type", "application/json"]],
         body: options.body ?? Buffer.from("{}"),
@@ -209,7 +210,7 @@ test("a paused answer holds the server back", async () => {
   await new Promise<void>((resolve, reject) => {
     const exchange = transport.request(
       {
-        url: new URL(`http://127.0.0.1:${server.port}/`),
+        target: targetOf(`http://127.0.0.1:${server.port}/`),
         method: "GET",
         headers: [],
         body: null,
@@ -261,7 +262,7 @@ test("a streamed body arrives whole, with back-pressure", async () => {
   const answer = new Promise<string>((resolve, reject) => {
     transport.request(
       {
-        url: new URL(`http://127.0.0.1:${server.port}/`),
+        target: targetOf(`http://127.0.0.1:${server.port}/`),
         method: "POST",
         headers: [],
         body,

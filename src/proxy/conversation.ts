@@ -13,9 +13,11 @@ import { call } from "../upstream/answer.ts";
 import { captureJson } from "../upstream/capture.ts";
 import type { Captured } from "../upstream/capture.ts";
 import { isTimeout, TransportError } from "../upstream/errors.ts";
-import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts";
+import { clientHeaders, headerMap, upstreamHeaders } from "../upstream/headers.ts";
+import type { HeaderMap } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import { CONTENT_TYPE } from "../upstream/sse.ts";
+import { targetOf } from "../upstream/target.ts";
 import { admit, checkModel } from "./access.ts";
 import { costOf, tokensOf } from "./account.ts";
 import type { createUsageBuffer } from "./account.ts";
@@ -23,6 +25,7 @@ import { readBody, stringMember } from "./body.ts";
 import type { ParsedBody } from "./body.ts";
 import { callDemo } from "../upstream/demo.ts";
 import type { ProxyDeps } from "./deps.ts";
+import { withCors } from "./edge.ts";
 import { forward } from "./forward.ts";
 import type { Forwarded } from "./forward.ts";
 import { isHousekeeping } from "./housekeeping.ts";
@@ -54,6 +57,7 @@ export function conversationRoute(deps: ProxyDeps, usage: Usage, route: Conversa
     admit(principal, deps);
     const started = performance.now();
     const request = c.req.raw;
+    const headers = headerMap(request);
     const body = await readBody(request);
     const name = stringMember(body.json, "model");
     checkList(route.wire, body.json);
@@ -61,11 +65,11 @@ export function conversationRoute(deps: ProxyDeps, usage: Usage, route: Conversa
     checkModel(principal, name, upstream.id, model);
     const conversation = readConversation(route.wire, body.json);
     const memory = gate(
-      memoryAccess(principal, request.headers, body.json, deps.settings()),
+      memoryAccess(principal, headers, body.json, deps.settings()),
       body.json,
       conversation,
     );
-    const lookup = lookupOf(request.headers, route.wire, body.json, conversation);
+    const lookup = lookupOf(headers, route.wire, body.json, conversation);
     const prepared = await recall(deps, {
       memory,
       lookup,
@@ -81,13 +85,14 @@ export function conversationRoute(deps: ProxyDeps, usage: Usage, route: Conversa
       route,
       principal,
       request,
+      headers,
       body,
       conversation,
       memory,
       lookup,
       prepared: prepared.got,
       reason: prepared.reason,
-      requestId: request.headers.get("x-request-id") ?? crypto.randomUUID(),
+      requestId: headers["x-request-id"] ?? crypto.randomUUID(),
       startedAt: started,
       askedModel: name,
       upstream,
@@ -104,6 +109,7 @@ interface Turn {
   route: ConversationRoute;
   principal: Principal;
   request: Request;
+  headers: HeaderMap;
   body: ParsedBody;
   conversation: Conversation;
   memory: MemoryAccess;
@@ -137,7 +143,7 @@ function gate(access: MemoryAccess, body: JsonBody, conversation: Conversation):
   return { ...access, read: false, reason: access.reason ?? "nothing-relevant" };
 }
 
-function lookupOf(headers: Headers, wire: Wire, body: JsonBody, conversation: Conversation): Lookup {
+function lookupOf(headers: HeaderMap, wire: Wire, body: JsonBody, conversation: Conversation): Lookup {
   const chain: string[] = [];
   if (wire === "responses") {
     const previous = body["previous_response_id"];
@@ -245,9 +251,9 @@ async function answerTurn(turn: Turn): Promise<Response> {
       send(upstream, bytes) {
         if (upstream.builtin) return callDemo(route.wire, bytes, route.counting === true);
         return call(deps.transport, {
-          url: new URL(`${upstream.base}${path}`),
+          target: targetOf(`${upstream.base}${path}`),
           method: "POST",
-          headers: upstreamHeaders(request.headers, upstream, {
+          headers: upstreamHeaders(turn.headers, upstream, {
             messages: route.wire === "messages",
             ownAuthorization,
             json: true,
@@ -262,14 +268,14 @@ async function answerTurn(turn: Turn): Promise<Response> {
     return failed(turn, error);
   }
   const { answer } = forwarded;
-  const headers = memoryHeaders(turn, forwarded, clientHeaders(answer.headers));
+  const headers = withCors(memoryHeaders(turn, forwarded, clientHeaders(answer.headers)));
   if (answer.status >= 400) return relayError(turn, forwarded, headers);
   const settle = (ended: Ended, ttftMs: number | null) => finish(turn, forwarded, ended, ttftMs);
   const encoding = answer.header("content-encoding");
   const plain = encoding === null || encoding === "identity";
   if (plain && (answer.header("content-type") ?? "").includes(CONTENT_TYPE)) {
-    headers.set("cache-control", "no-cache, no-transform");
-    headers.set("x-accel-buffering", "no");
+    headers["cache-control"] = "no-cache, no-transform";
+    headers["x-accel-buffering"] = "no";
     let ttft: number | null = null;
     const stream = teeEvents(route.wire, answer, {
       dropUsage: forwarded.askedUsage,
@@ -297,7 +303,7 @@ function targetsOf({ deps, upstream, model, route }: Turn): { upstream: Upstream
 async function wholeOrFollowed(
   turn: Turn,
   forwarded: Forwarded,
-  headers: Headers,
+  headers: Record<string, string>,
   plain: boolean,
   settle: (ended: Ended, ttftMs: number | null) => void,
 ): Promise<Response> {
@@ -318,7 +324,7 @@ async function wholeOrFollowed(
   const parts = [read.bytes];
   let size = read.bytes.length;
   const length = answer.header("content-length");
-  if (length !== null) headers.set("content-length", length);
+  if (length !== null) headers["content-length"] = length;
   const stream = teeBytes(answer, read.bytes, {
     data(chunk) {
       size += chunk.length;
@@ -342,7 +348,11 @@ function parse(bytes: Buffer): unknown {
 }
 
 /** The provider's error as it is: status, body, the headers that tell when to come back. One without a body gets ours. */
-async function relayError(turn: Turn, forwarded: Forwarded, headers: Headers): Promise<Response> {
+async function relayError(
+  turn: Turn,
+  forwarded: Forwarded,
+  headers: Record<string, string>,
+): Promise<Response> {
   const { answer } = forwarded;
   let { read } = forwarded;
   try {
@@ -358,7 +368,7 @@ async function relayError(turn: Turn, forwarded: Forwarded, headers: Headers): P
         status: answer.status,
       }),
     );
-    headers.set("content-type", "application/json");
+    headers["content-type"] = "application/json";
     return new Response(error.body, { status: answer.status, headers });
   }
   const body = read.whole
@@ -388,21 +398,26 @@ function failed(turn: Turn, error: unknown, forwarded?: Forwarded): Response {
     );
   else addUsage(turn, forwarded ?? null, shown.status, null);
   const response = wireError(turn.route.wire, shown);
-  memoryHeaders(turn, forwarded ?? null, response.headers);
+  const headers = memoryHeaders(turn, forwarded ?? null, {});
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
   return response;
 }
 
 /** Tells the client what memory did. */
-function memoryHeaders(turn: Turn, forwarded: Forwarded | null, headers: Headers): Headers {
+function memoryHeaders(
+  turn: Turn,
+  forwarded: Forwarded | null,
+  headers: Record<string, string>,
+): Record<string, string> {
   const { prepared } = turn;
   const reason = reasonOf(turn, forwarded);
   const injected = reason === null && prepared ? prepared.injected : 0;
-  headers.set("x-memory-injected", String(injected));
-  headers.set("x-memory-tokens", String(injected === 0 ? 0 : prepared!.tokens));
-  if (injected === 0) headers.set("x-memory-reason", reason ?? "nothing-relevant");
-  if (prepared?.receiptId) headers.set("x-memory-receipt", prepared.receiptId);
-  headers.set("x-omniroute-session-id", sessionOf(turn));
-  if (!headers.has("x-request-id")) headers.set("x-request-id", turn.requestId);
+  headers["x-memory-injected"] = String(injected);
+  headers["x-memory-tokens"] = String(injected === 0 ? 0 : prepared!.tokens);
+  if (injected === 0) headers["x-memory-reason"] = reason ?? "nothing-relevant";
+  if (prepared?.receiptId) headers["x-memory-receipt"] = prepared.receiptId;
+  headers["x-omniroute-session-id"] = sessionOf(turn);
+  if (headers["x-request-id"] === undefined) headers["x-request-id"] = turn.requestId;
   return headers;
 }
 

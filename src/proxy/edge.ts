@@ -6,6 +6,21 @@ import { wireError, wireOf } from "./wire.ts";
 const EXPOSED =
   "x-memory-injected, x-memory-tokens, x-memory-receipt, x-memory-reason, x-request-id, X-OmniRoute-Session-Id, retry-after, x-ratelimit-limit-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, x-ratelimit-reset-tokens";
 
+const ALLOW_ORIGIN = "access-control-allow-origin";
+
+/** Adds what lets pages of any origin read an answer, whose header names are `names` where they are not in `headers`. */
+export function withCors(
+  headers: Record<string, string>,
+  names: Iterable<string> = Object.keys(headers),
+): Record<string, string> {
+  let exposed = EXPOSED;
+  for (const name of names)
+    if (name.includes("-ratelimit-") && !EXPOSED.includes(name)) exposed += `, ${name}`;
+  headers[ALLOW_ORIGIN] = "*";
+  headers["access-control-expose-headers"] = exposed;
+  return headers;
+}
+
 /** Mount on `/v1/*` before authentication. */
 export function edge(): MiddlewareHandler<Env> {
   return async (c, next) => {
@@ -32,12 +47,8 @@ export function edge(): MiddlewareHandler<Env> {
       if (allow) c.res.headers.set("allow", allow);
     }
     const { headers } = c.res;
-    headers.set("access-control-allow-origin", "*");
-    let exposed = EXPOSED;
-    headers.forEach((_, name) => {
-      if (name.includes("-ratelimit-") && !EXPOSED.includes(name)) exposed += `, ${name}`;
-    });
-    headers.set("access-control-expose-headers", exposed);
+    if (headers.has(ALLOW_ORIGIN)) return undefined;
+    for (const [name, value] of Object.entries(withCors({}, headers.keys()))) headers.set(name, value);
     return undefined;
   };
 }

@@ -7,7 +7,8 @@ import type { JsonBody } from "../memory/conversation.ts";
 import { estimateTokens } from "../memory/budget.ts";
 import { call } from "../upstream/answer.ts";
 import { isTimeout, TransportError } from "../upstream/errors.ts";
-import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts";
+import { clientHeaders, headerMap, upstreamHeaders } from "../upstream/headers.ts";
+import { targetOf } from "../upstream/target.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import { AppError } from "../error.ts";
 import { admit, checkModel } from "./access.ts";
@@ -92,9 +93,9 @@ export function embeddingsRoute(deps: ProxyDeps, usage: Usage) {
       throw new AppError("model_not_found", "The demo provider has no embedding models.", { param: "model" });
     try {
       const answer = await call(deps.transport, {
-        url: new URL(`${upstream.base}/embeddings`),
+        target: targetOf(`${upstream.base}/embeddings`),
         method: "POST",
-        headers: upstreamHeaders(c.req.raw.headers, upstream, {
+        headers: upstreamHeaders(headerMap(c.req.raw), upstream, {
           messages: false,
           ownAuthorization: principal.kind !== "key" || principal.ownAuthorization,
           json: true,

@@ -7,6 +7,7 @@ import { isObject } from "../memory/conversation.ts";
 import type { MemorySettings } from "../memory/settings.ts";
 import { scopes } from "../memory/types.ts";
 import type { Scope } from "../memory/types.ts";
+import type { HeaderMap } from "../upstream/headers.ts";
 
 const SESSION_HEADERS = [
   "x-omniroute-session-id",
@@ -29,9 +30,9 @@ function usable(value: unknown): string | null {
 }
 
 /** The session as the client names it, or null. */
-export function namedSession(headers: Headers, body: JsonBody): string | null {
+export function namedSession(headers: HeaderMap, body: JsonBody): string | null {
   for (const name of SESSION_HEADERS) {
-    const id = usable(headers.get(name));
+    const id = usable(headers[name]);
     if (id !== null) return id;
   }
   const { metadata } = body;
@@ -61,7 +62,7 @@ export interface MemoryAccess {
 /** Who the memories belong to and what may be done with them: settings, key, scopes, headers. 400 for a bad header. */
 export function memoryAccess(
   principal: Principal,
-  headers: Headers,
+  headers: HeaderMap,
   body: JsonBody,
   settings: MemorySettings,
 ): MemoryAccess {
@@ -81,7 +82,7 @@ export function memoryAccess(
   const { key } = principal;
   if (key.memory === "off") return { ...access, reason: "off" };
   const owner = ownerOf(key, {
-    header: (name) => headers.get(name) ?? undefined,
+    header: (name) => headers[name.toLowerCase()],
     user: key.userField === null ? null : memberAt(body, key.userField),
   });
   if (owner === null) return access;
@@ -113,10 +114,10 @@ function memberAt(body: JsonBody, path: string): string | null {
 type Mode = "none" | "read" | "write" | "read-write";
 
 function readHeaders(
-  headers: Headers,
+  headers: HeaderMap,
   settings: MemorySettings,
 ): { mode: Mode; maxTokens: number; scope: Scope } {
-  const given = headers.get("x-memory-mode")?.trim().toLowerCase();
+  const given = headers["x-memory-mode"]?.trim().toLowerCase();
   const modes: Record<string, Mode> = {
     off: "none",
     read: "read",
@@ -125,11 +126,11 @@ function readHeaders(
   };
   if (given !== undefined && !Object.hasOwn(modes, given))
     throw invalid("x-memory-mode", "must be off, read, write or read-write");
-  const optedOut = /^(?:true|1|yes)$/i.test(headers.get("x-omniroute-no-memory")?.trim() ?? "");
-  const budget = headers.get("x-memory-max-tokens")?.trim();
+  const optedOut = /^(?:true|1|yes)$/i.test(headers["x-omniroute-no-memory"]?.trim() ?? "");
+  const budget = headers["x-memory-max-tokens"]?.trim();
   if (budget !== undefined && !/^\d{1,9}$/.test(budget))
     throw invalid("x-memory-max-tokens", "must be a whole number from 0");
-  const scope = headers.get("x-memory-scope")?.trim();
+  const scope = headers["x-memory-scope"]?.trim();
   if (scope !== undefined && !scopes.includes(scope as Scope))
     throw invalid("x-memory-scope", `must be ${scopes.join(", ")}`);
   const width = (one: Scope) => scopes.indexOf(one);

@@ -5,9 +5,10 @@ import { AppError } from "../error.ts";
 import { call } from "../upstream/answer.ts";
 import type { Answer } from "../upstream/answer.ts";
 import { isTimeout, TransportError } from "../upstream/errors.ts";
-import { clientHeaders, upstreamHeaders } from "../upstream/headers.ts";
+import { clientHeaders, headerMap, upstreamHeaders } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import { CONTENT_TYPE } from "../upstream/sse.ts";
+import { targetOf } from "../upstream/target.ts";
 import { admit } from "./access.ts";
 import type { createUsageBuffer } from "./account.ts";
 import type { ProxyDeps } from "./deps.ts";
@@ -65,10 +66,10 @@ export async function relay(
   let answer: Answer;
   try {
     answer = await call(deps.transport, {
-      url: new URL(to.upstream.base + to.path),
+      target: targetOf(to.upstream.base + to.path),
       method: request.method,
       headers: [
-        ...upstreamHeaders(request.headers, to.upstream, {
+        ...upstreamHeaders(headerMap(request), to.upstream, {
           messages: to.path.startsWith("/messages"),
           ownAuthorization: principal.kind !== "key" || principal.ownAuthorization,
           json: to.body !== undefined,
@@ -92,10 +93,10 @@ export async function relay(
   }
   const headers = clientHeaders(answer.headers);
   const size = answer.header("content-length");
-  if (size !== null) headers.set("content-length", size);
+  if (size !== null) headers["content-length"] = size;
   if ((answer.header("content-type") ?? "").includes(CONTENT_TYPE)) {
-    headers.set("cache-control", "no-cache, no-transform");
-    headers.set("x-accel-buffering", "no");
+    headers["cache-control"] = "no-cache, no-transform";
+    headers["x-accel-buffering"] = "no";
   }
   if (request.method === "HEAD" || answer.status === 204 || answer.status === 304) {
     done(answer.status);

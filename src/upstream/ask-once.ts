@@ -7,6 +7,7 @@ import { TransportError } from "./errors.ts";
 import { upstreamHeaders } from "./headers.ts";
 import type { Upstream } from "./providers.ts";
 import { systemRoleOf } from "./roles.ts";
+import { targetOf } from "./target.ts";
 import type { Transport } from "./transport.ts";
 
 /** `tokensIn` is what the provider counted, else null. `error` is a sentence. */
@@ -63,9 +64,9 @@ export async function askOnce(
     const answer = upstream.builtin
       ? await callDemo(wire, body, false)
       : await call(transport, {
-          url: new URL(`${upstream.base}/${paths[wire]}`),
+          target: targetOf(`${upstream.base}/${paths[wire]}`),
           method: "POST",
-          headers: upstreamHeaders(new Headers({ accept: "application/json" }), upstream, {
+          headers: upstreamHeaders({ accept: "application/json" }, upstream, {
             messages: wire === "messages",
             ownAuthorization: false,
             json: true,

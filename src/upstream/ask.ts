@@ -4,6 +4,7 @@ import { call } from "./answer.ts";
 import { TransportError } from "./errors.ts";
 import { upstreamHeaders } from "./headers.ts";
 import type { Providers, Upstream } from "./providers.ts";
+import { targetOf } from "./target.ts";
 import type { Transport } from "./transport.ts";
 
 /** Answers that the engine reads are small: vectors, scores, a few statements. */
@@ -25,7 +26,7 @@ export function createAsk(deps: { providers: Providers; transport: Transport }) 
     const body = init.body;
     if (body != null && typeof body !== "string") throw new TypeError("only text bodies are sent");
     const answer = await call(transport, {
-      url: new URL(url),
+      target: targetOf(url),
       method: init.method ?? "GET",
       headers: [...new Headers(init.headers)]
         .filter(([name]) => name !== "accept-encoding")
@@ -49,7 +50,7 @@ export function createAsk(deps: { providers: Providers; transport: Transport }) 
   async function post(id: string, path: string, body: unknown, signal: AbortSignal): Promise<unknown> {
     const upstream = find(id);
     if (!upstream) throw new AppError("unavailable", `There is no enabled provider ${id}.`);
-    const headers = upstreamHeaders(new Headers(), upstream, {
+    const headers = upstreamHeaders({}, upstream, {
       messages: false,
       ownAuthorization: false,
       json: true,

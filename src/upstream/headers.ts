@@ -2,6 +2,13 @@
 import type { Upstream } from "./providers.ts";
 
 type Pairs = [name: string, value: string][];
+/** Names in lower case. */
+export type HeaderMap = Record<string, string | undefined>;
+
+/** The headers of a request as a plain object: one call instead of one for each name. */
+export function headerMap(request: Request): HeaderMap {
+  return request.headers.toJSON() as HeaderMap;
+}
 
 const FORWARDED = new Set([
   "accept",
@@ -18,19 +25,20 @@ const FORWARDED = new Set([
  * client's `authorization` only where the provider passes it through. Ours never leaves.
  */
 export function upstreamHeaders(
-  client: Headers,
+  client: HeaderMap,
   upstream: Upstream,
   options: { messages: boolean; ownAuthorization: boolean; json: boolean },
 ): Pairs {
   const out = new Map<string, string>();
-  client.forEach((value, name) => {
-    if (FORWARDED.has(name) || name.startsWith("openai-")) out.set(name, value);
-  });
+  for (const name in client) {
+    const value = client[name];
+    if (value !== undefined && (FORWARDED.has(name) || name.startsWith("openai-"))) out.set(name, value);
+  }
   if (options.json) out.set("content-type", "application/json");
   // Bytes are forwarded as they come, so none of them may be compressed.
   out.set("accept-encoding", "identity");
   if (options.messages && !out.has("anthropic-version")) out.set("anthropic-version", "2023-06-01");
-  const own = upstream.passthroughAuth && options.ownAuthorization ? client.get("authorization") : null;
+  const own = upstream.passthroughAuth && options.ownAuthorization ? (client["authorization"] ?? null) : null;
   if (own !== null) out.set("authorization", own);
   else if (upstream.apiKey !== null) {
     if (options.messages) out.set("x-api-key", upstream.apiKey);
@@ -61,28 +69,29 @@ const DROPPED = new Set([
   "strict-transport-security",
 ]);
 
-/** The provider's headers as the client gets them. */
-export function clientHeaders(answer: Pairs): Headers {
-  const named = new Set(
-    answer
-      .filter(([name]) => name === "connection")
-      .flatMap(([, value]) => value.toLowerCase().split(","))
-      .map((name) => name.trim()),
-  );
-  const out = new Headers();
+/** The provider's headers as the client gets them. A name that comes twice keeps its values, joined. */
+export function clientHeaders(answer: Pairs): Record<string, string> {
+  const named = connectionNames(answer);
+  const out: Record<string, string> = {};
   for (const [name, value] of answer) {
     if (
       DROPPED.has(name) ||
-      named.has(name) ||
+      named?.includes(name) ||
       name.startsWith("access-control-") ||
       name.startsWith("x-memory-")
     )
       continue;
-    try {
-      out.append(name, value);
-    } catch {
-      // A name or value that HTTP does not allow.
-    }
+    if (!TOKEN.test(name) || !isPrintable(value)) continue;
+    out[name] = name in out ? `${out[name]}, ${value}` : value;
   }
   return out;
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
+/** Headers that the provider ties to its connection. */
+function connectionNames(answer: Pairs): string[] | null {
+  const values = answer.filter(([name]) => name === "connection");
+  if (values.length === 0) return null;
+  return values.flatMap(([, value]) => value.toLowerCase().split(",")).map((name) => name.trim());
 }

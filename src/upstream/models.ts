@@ -6,6 +6,7 @@ import { call } from "./answer.ts";
 import { upstreamHeaders } from "./headers.ts";
 import { noProvider } from "./providers.ts";
 import type { Providers, Upstream } from "./providers.ts";
+import { targetOf } from "./target.ts";
 import type { Transport } from "./transport.ts";
 
 export interface ListedModel {
@@ -137,9 +138,9 @@ const manual = (upstream: Upstream, id: string): ListedModel => ({
 
 async function ask(transport: Transport, upstream: Upstream): Promise<Map<string, ListedModel>> {
   const answer = await call(transport, {
-    url: new URL(`${upstream.base}/models`),
+    target: targetOf(`${upstream.base}/models`),
     method: "GET",
-    headers: upstreamHeaders(new Headers({ accept: "application/json" }), upstream, {
+    headers: upstreamHeaders({ accept: "application/json" }, upstream, {
       messages: upstream.wire.has("messages") && !upstream.wire.has("chat"),
       ownAuthorization: false,
       json: false,

@@ -4,6 +4,7 @@ import { call } from "./answer.ts";
 import { TransportError } from "./errors.ts";
 import { upstreamHeaders } from "./headers.ts";
 import type { Upstream } from "./providers.ts";
+import { targetOf } from "./target.ts";
 import type { Transport } from "./transport.ts";
 
 export type Probe = { ok: boolean; latencyMs: number; model?: string; error?: string };
@@ -75,9 +76,9 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Reply> {
   const answer = await call(transport, {
-    url: new URL(`${upstream.base}/${path}`),
+    target: targetOf(`${upstream.base}/${path}`),
     method,
-    headers: upstreamHeaders(new Headers({ accept: "application/json" }), upstream, {
+    headers: upstreamHeaders({ accept: "application/json" }, upstream, {
       messages: upstream.wire.has("messages") && !upstream.wire.has("chat"),
       ownAuthorization: false,
       json: body !== null,

@@ -3,10 +3,12 @@
  * watches the time. A signal and timeouts are mandatory by type.
  */
 import type { Socket } from "bun";
+import type { Clock } from "./clock.ts";
 import { TransportError } from "./errors.ts";
 import type { TransportKind } from "./errors.ts";
 import { createParser } from "./http1.ts";
 import type { Head, Parser } from "./http1.ts";
+import type { Target } from "./target.ts";
 
 export interface Timeouts {
   connectMs: number;
@@ -15,8 +17,8 @@ export interface Timeouts {
 }
 
 export interface WireRequest {
-  /** `http:` or `https:` URL; its host is resolved, checked and dialled by address. */
-  url: URL;
+  /** Its host is resolved, checked and dialled by address. */
+  target: Target;
   method: string;
   /** Without host, content-length, transfer-encoding and connection, which are made here. */
   headers: [name: string, value: string][];
@@ -65,7 +67,8 @@ interface Job {
 interface Pool {
   take(origin: string): Connection | null;
   keep(connection: Connection): void;
-  connect(connection: Connection, url: URL): Promise<void>;
+  connect(connection: Connection, target: Target): Promise<void>;
+  clock: Clock;
 }
 
 type Phase = "connect" | "first-byte" | "body";
@@ -77,19 +80,19 @@ const expired: Record<Phase, [TransportKind, string]> = {
 };
 
 export function roundTrip(request: WireRequest, sink: Sink, pool: Pool): Exchange {
-  const { url, method, headers, body, bodyLength, timeouts, signal } = request;
+  const { target, method, headers, body, bodyLength, timeouts, signal } = request;
   const streamed = body instanceof ReadableStream;
   let current: Connection | null = null;
-  let timer: ReturnType<typeof setTimeout> | null = null;
   let phase: Phase = "connect";
-  let touched = 0;
+  let limit = timeouts.connectMs;
+  let touched = performance.now();
   let done = false;
   let sent = false;
   let paused = false;
 
   const finish = () => {
     done = true;
-    if (timer) clearTimeout(timer);
+    pool.clock.remove(watched);
     signal.removeEventListener("abort", onAbort);
   };
   const drop = () => {
@@ -106,31 +109,28 @@ export function roundTrip(request: WireRequest, sink: Sink, pool: Pool): Exchang
   };
   const onAbort = () => fail(new TransportError("aborted", "The client left."));
 
-  /** One timer a phase; activity moves its end, which the timer looks at when it fires. */
+  /** A phase begins; activity moves its end. */
   const arm = (next: Phase, ms: number) => {
-    if (timer) clearTimeout(timer);
     phase = next;
+    limit = ms;
     touched = performance.now();
-    wait(ms, ms);
   };
-  const wait = (ms: number, limit: number) => {
-    timer = setTimeout(() => {
-      const quiet = performance.now() - touched;
+  const watched = {
+    check(now: number) {
       // A reader that is behind is our client's pace, not the upstream's.
-      if (paused) wait(limit, limit);
-      else if (quiet + 1 < limit) wait(limit - quiet, limit);
-      else fail(new TransportError(...expired[phase]));
-    }, ms);
+      if (paused) touched = now;
+      else if (now - touched >= limit) fail(new TransportError(...expired[phase]));
+    },
   };
 
   const start = (fresh: boolean) => {
-    const known = fresh ? null : pool.take(url.origin);
-    const connection = known ?? newConnection(url.origin);
+    const known = fresh ? null : pool.take(target.origin);
+    const connection = known ?? newConnection(target.origin);
     current = connection;
     connection.job = jobOf(connection);
     if (known) return send(connection);
     arm("connect", timeouts.connectMs);
-    pool.connect(connection, url).catch((error: unknown) => {
+    pool.connect(connection, target).catch((error: unknown) => {
       if (connection !== current) return;
       fail(
         error instanceof TransportError
@@ -187,7 +187,7 @@ export function roundTrip(request: WireRequest, sink: Sink, pool: Pool): Exchang
 
   const send = (connection: Connection) => {
     arm("first-byte", timeouts.firstByteMs);
-    let head = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n`;
+    let head = `${method} ${target.path} HTTP/1.1\r\nhost: ${target.host}\r\n`;
     for (const [name, value] of headers) head += `${name}: ${value}\r\n`;
     if (streamed) {
       const chunked = bodyLength === undefined;
@@ -230,7 +230,10 @@ export function roundTrip(request: WireRequest, sink: Sink, pool: Pool): Exchang
 
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) queueMicrotask(onAbort);
-  else start(false);
+  else {
+    pool.clock.add(watched);
+    start(false);
+  }
 
   return {
     pause() {

@@ -1,10 +1,12 @@
 /** Pooled TCP and TLS connections to providers, the only place that opens any. No cap on requests in flight. */
 import type { Socket } from "bun";
+import { createClock } from "./clock.ts";
 import { createDial } from "./dial.ts";
 import type { Resolver } from "./dial.ts";
 import { TransportError } from "./errors.ts";
 import { flush, roundTrip } from "./roundtrip.ts";
 import type { Connection, Exchange, Sink, WireRequest } from "./roundtrip.ts";
+import type { Target } from "./target.ts";
 
 export interface Transport {
   request(request: WireRequest, sink: Sink): Exchange;
@@ -18,6 +20,7 @@ const MAX_IDLE_PER_ORIGIN = 256;
 
 export function createTransport(options: { resolve?: Resolver; ca?: string } = {}): Transport {
   const dial = createDial(options.resolve);
+  const clock = createClock();
   const idle = new Map<string, Connection[]>();
   let sweep: ReturnType<typeof setTimeout> | null = null;
 
@@ -111,11 +114,9 @@ export function createTransport(options: { resolve?: Resolver; ca?: string } = {
   }
 
   /** Dials the addresses of a host in turn until one connects. */
-  async function connect(connection: Connection, url: URL): Promise<void> {
-    const host = url.hostname.replace(/^\[|\]$/g, "");
-    const secure = url.protocol === "https:";
-    const port = Number(url.port) || (secure ? 443 : 80);
-    const addresses = await dial(host);
+  async function connect(connection: Connection, target: Target): Promise<void> {
+    const { hostname, port, secure } = target;
+    const addresses = await dial(hostname);
     for (const address of addresses) {
       if (!connection.job) return;
       try {
@@ -124,7 +125,7 @@ export function createTransport(options: { resolve?: Resolver; ca?: string } = {
           port,
           data: connection,
           socket: handlers,
-          ...(secure ? { tls: { serverName: host, ...(options.ca ? { ca: options.ca } : {}) } } : {}),
+          ...(secure ? { tls: { serverName: hostname, ...(options.ca ? { ca: options.ca } : {}) } } : {}),
         });
         return;
       } catch {
@@ -136,7 +137,7 @@ export function createTransport(options: { resolve?: Resolver; ca?: string } = {
 
   return {
     request(request, sink) {
-      return roundTrip(request, sink, { take, keep, connect });
+      return roundTrip(request, sink, { take, keep, connect, clock });
     },
     close() {
       for (const connection of [...idle.values()].flat()) connection.socket?.end();
