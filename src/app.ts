@@ -133,6 +133,14 @@ export function createApp(deps: AppDeps): Hono<Env> {
     ...deps,
     admitKey: shared.admitKey,
     tokensSince: (key, since) => tokensSince(deps.db, key, since),
+    embedLocal: async ({ source, texts }) => ({
+      model: `local/${source}`,
+      vectors: (await deps.engine.models.embed({ name: source, texts })).map((vector) => Array.from(vector)),
+    }),
+    localModels: async () =>
+      (await deps.engine.models.list())
+        .filter((model) => model.state === "ready")
+        .map((model) => ({ id: `local/${model.name}`, created: 0 })),
   });
   deps.atEnd(proxy.flush);
   app.route("/v1", proxy.app);

@@ -265,7 +265,7 @@ function findModel(
     }
   }
   const needed = `${STATIC_FILES.join(", ")}, or ${[...TRANSFORMERS_FILES, TRANSFORMERS_WEIGHTS[0][0]].join(", ")}`;
-  throw new DownloadError(`There is no model in ${folder}: it holds ${needed}.`, { again: false });
+  throw new DownloadError(`There is no model in ${folder}. One has the files ${needed}.`, { again: false });
 }
 
 async function tryOut(name: ModelName, modelsDir: string, repo: string, dataDir: string): Promise<void> {
