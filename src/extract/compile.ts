@@ -77,8 +77,9 @@ function build(language: Language): Compiled {
   // A boundary, not "no letter follows": a pattern may end in a blank, a mark or a look-ahead.
   const after = dense ? "" : `(?:(?![${WORD}])|(?<![${WORD}]))`;
   const source = (pattern: string): string =>
-    (pattern === "" ? NEVER : pattern)
+    wideWords(pattern === "" ? NEVER : pattern)
       .replaceAll("<a>", `(?:(?:${language.adverbs})${dense ? "" : "\\s+"}){0,3}`)
+      .replaceAll("<b>", `(?<![${WORD}])`)
       .replaceAll("<A>", "(?-i:[A-Z\\u00c0-\\u00de])")
       .replaceAll(/ [?*]/g, "\\s*")
       .replaceAll(" ", "\\s+")
@@ -136,4 +137,15 @@ function build(language: Language): Compiled {
     notOld: regex(source(language.notOld)),
     keyless: regex(words(language.keyless), "gi"),
   };
+}
+
+/** `\\w` with accented letters, inside and outside of classes. */
+function wideWords(pattern: string): string {
+  let inClass = false;
+  return pattern.replaceAll(/\\.|[[\]]/g, (token) => {
+    if (token === "[") inClass = true;
+    else if (token === "]") inClass = false;
+    else if (token === "\\w") return inClass ? WORD : `[${WORD}]`;
+    return token;
+  });
 }

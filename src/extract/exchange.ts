@@ -1,6 +1,7 @@
 /** One exchange → what it teaches: both roles, the user's word first. */
-import { compile } from "./compile.ts";
-import { extractFacts, messageLanguages } from "./facts.ts";
+import { rankLanguages } from "../text/language.ts";
+import { compile, type Compiled } from "./compile.ts";
+import { extractFacts } from "./facts.ts";
 import { languages } from "./lang/all.ts";
 import { agrees, contradicts } from "./settle.ts";
 import type { ExchangeExtraction, ExtractFrom, Fact } from "./types.ts";
@@ -23,7 +24,7 @@ export function extractExchange(
   if (from === "off") return { facts: [], forgets: [], rejected };
   const own = extractFacts(user, "user");
   let facts = own.facts;
-  if (from === "both" && assistant !== "" && !asksForText(user)) {
+  if (from === "both" && assistant !== "" && !asksForText(user, assistant)) {
     for (const fact of extractFacts(assistant, "assistant").facts) {
       const about = fact.confidence < 0.65;
       const known = facts.some((one) => agrees(one, fact) || contradicts(one, fact));
@@ -37,13 +38,20 @@ export function extractExchange(
 }
 
 /** Whether the user asks for a text, a part to be played, or examples: then nothing in the reply is meant. */
-export function asksForText(user: string): boolean {
+export function asksForText(user: string, assistant = ""): boolean {
   const text = user.slice(-20_000);
-  const tried = messageLanguages(text);
-  const english = compile(languages.en);
-  return [...new Set([...tried, english])].some(
+  const tried = new Set([
+    ...languagesHeard(text),
+    ...languagesHeard(assistant.slice(0, 2_000)),
+    compile(languages.en),
+  ]);
+  return [...tried].some(
     (one) => one.creative.test(text) || one.roleplay.test(text) || one.material.test(text),
   );
+}
+
+function languagesHeard(text: string): Compiled[] {
+  return rankLanguages(text).slice(0, 3).map((score) => compile(languages[score.lang])); // prettier-ignore
 }
 
 function capped(facts: readonly Fact[]): Fact[] {

@@ -1,6 +1,6 @@
 /** Text → statements, without a model. */
 import { straightApostrophes } from "../text/fold.ts";
-import { rankLanguages, type Lang } from "../text/language.ts";
+import { rankLanguages } from "../text/language.ts";
 import { sentences, type Sentence } from "../text/sentences.ts";
 import { type Compiled, compile } from "./compile.ts";
 import { languages } from "./lang/all.ts";
@@ -12,10 +12,10 @@ import { maskForeign } from "./wrappers.ts";
 
 /** Of each text only the end is read. */
 export const LONGEST_TEXT = 65_536;
-/** Languages of one sentence that are tried, and the scores that say so: within this of the best, and sure alone. */
+/** Languages of one sentence that are tried, and scores: this near to the best, and enough to be sure of. */
 const TRIED = 3;
-const NEARLY = 0.5;
-const CLEAR = 1.2;
+const NEARLY = 0.3;
+const SURE = 0.7;
 
 /**
  * What a text says about its writer (`user`), or what an assistant says it decided, or says about the user
@@ -76,15 +76,17 @@ function beginning(text: string): number {
   return next === null ? cut : cut + next.index + next[0].length;
 }
 
-/** Languages of the whole message, most likely first; English when nothing tells. */
+/** Languages of the whole message, most likely first; none when its words tell nothing. */
 export function messageLanguages(text: string): Compiled[] {
-  const ranked = rankLanguages(text).map((score) => score.lang);
-  return (ranked.length === 0 ? (["en"] as Lang[]) : ranked.slice(0, 2)).map((lang) =>
-    compile(languages[lang]),
-  );
+  const ranked = rankLanguages(text);
+  const best = ranked[0]?.score ?? 0;
+  if (best < SURE) return [];
+  return ranked
+    .filter((score, index) => index < 2 && score.score >= best / 3)
+    .map((score) => compile(languages[score.lang]));
 }
 
-/** Those of the sentence, all that nearly tie; the message's when its words tell little. */
+/** Those of the sentence, all that nearly tie; the message's when its words tell little, every one when nothing does. */
 function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
   const ranked = rankLanguages(line);
   const best = ranked[0]?.score ?? 0;
@@ -92,8 +94,9 @@ function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
     .filter((score) => best - score.score < NEARLY)
     .slice(0, TRIED)
     .map((score) => compile(languages[score.lang]));
-  const all = best < CLEAR ? [...own, ...message] : own;
-  return all.filter((compiled, index) => all.indexOf(compiled) === index).slice(0, TRIED + 1);
+  if (best >= SURE) return own;
+  const tried = [...own, ...message, ...(message.length === 0 ? Object.values(languages).map(compile) : [])];
+  return tried.filter((compiled, index) => tried.indexOf(compiled) === index);
 }
 
 /**

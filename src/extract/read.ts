@@ -281,11 +281,17 @@ function readCue(
       raw = raw.slice(0, old.index);
     }
   }
-  const value = shorten(
+  let value = shorten(
     tidyValue(needsCut(match) ? cutValue(raw, compiled) : raw, compiled),
     LONGEST_VALUE_IN_KEY,
   );
-  if (!hasSubstance(value)) return null;
+  if (!hasSubstance(value)) {
+    // "I smoke no more": the verb is all there is.
+    const verb = groups["verb"] ?? groups["verb2"];
+    if (verb === undefined || cue.correction !== true) return null;
+    value = verb;
+    groups = { ...groups, alone: "yes" };
+  }
   if (cue.family === "forget") {
     compiled.anaphora.lastIndex = 0;
     if (compiled.anaphora.test(value)) return null;
@@ -337,7 +343,11 @@ function factOf(
   const polarity: Polarity = cue.polarity;
   const own = role === "assistant" && cue.you !== true;
   const template = (own ? cue.sayAssistant : cue.say) ?? language.say[category][polarity];
-  let content = render(template, { ...groups, value });
+  // With the verb alone the rendering ends behind it.
+  let content = render(template, { ...groups, value: groups["alone"] === undefined ? value : "" }).replace(
+    /[:：\s]+$/,
+    "",
+  );
   if (cue.you === true) content = render(language.fromAssistant, { content });
   content = shorten(content);
   if (content.length < 3) return null;

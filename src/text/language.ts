@@ -10,13 +10,13 @@ const LATIN: readonly Lang[] = ["en", "de", "fr", "es", "pt", "it", "nl", "fi"];
 /** Frequent words beside the stop words that give a short sentence away. */
 const TELLING: Partial<Record<Lang, string>> = {
   en: "my i i'm i'll i've like love prefer hate always never usually remember forget name actually work live use want need the and is with",
-  de: "ich mich mir mein meine liebe hasse mag immer nie niemals vergiss merke heiße wohne arbeite eigentlich lieber benutze nehme nutze und nicht",
-  fr: "je j' j'ai j'aime j'utilise mon ma mes préfère aime déteste adore toujours jamais oublie souviens appelle habite travaille utilise pas",
-  es: "yo mi mis me prefiero gusta gustan odio encanta siempre nunca olvida recuerda llamo vivo trabajo uso usar voy quiero hola soy mejor ya",
-  pt: "eu meu minha prefiro gosto odeio adoro sempre nunca esqueça esquece lembre lembra chamo moro trabalho uso usar vou quero sou não você uma em",
-  it: "io mio mia mi preferisco piace piacciono odio adoro sempre mai dimentica ricorda ricordati chiamo vivo abito lavoro uso usare voglio sono ho che di",
-  nl: "ik mijn mij liever haat altijd nooit vergeet onthoud heet woon werk gebruik houd hou vind graag het een niet naar",
-  fi: "minä mä mun minun pidän tykkään inhoan vihaan rakastan aina ikinä koskaan unohda muista nimeni asun käytän haluan olen oon työskentelen päätin en ei on se ja",
+  de: "wohnt arbeiten lieblings danke ab jetzt ich mich mir mein meine liebe hasse mag immer nie niemals vergiss merke heiße wohne arbeite eigentlich lieber benutze nehme nutze und nicht",
+  fr: "merci désormais finalement je j' j'ai j'aime j'utilise mon ma mes préfère aime déteste adore toujours jamais oublie souviens appelle habite travaille utilise pas",
+  es: "vamos ahora gracias yo mi mis me prefiero gusta gustan odio encanta siempre nunca olvida recuerda llamo vivo trabajo uso usar voy quiero hola soy mejor ya",
+  pt: "vivo vamos use no na nos nas agora diante partir prefere trabalha obrigado obrigada eu meu minha prefiro gosto odeio adoro sempre nunca esqueça esquece lembre lembra chamo moro trabalho uso usar vou quero sou não você uma em",
+  it: "ora grazie ci sempre io mio mia mi preferisco piace piacciono odio adoro sempre mai dimentica ricorda ricordati chiamo vivo abito lavoro uso usare voglio sono ho che di",
+  nl: "vanaf voortaan bedankt ga gaan ik mijn mij liever haat altijd nooit vergeet onthoud heet woon werk gebruik houd hou vind graag het een niet naar",
+  fi: "valitsin otin lopulta muutin enää kirjoitan ensin teen käyn juon syön vaihdoin itse asiassa minä mä mun minun pidän tykkään inhoan vihaan rakastan aina ikinä koskaan unohda muista nimeni asun käytän haluan olen oon työskentelen päätin en ei on se ja",
 };
 
 let weights: Map<string, ReadonlyArray<readonly [Lang, number]>> | undefined;
