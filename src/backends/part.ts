@@ -32,6 +32,8 @@ import type { Found, MemoryBackend, MemoryPatch, SearchConfig } from "./types.ts
 export const SYNC = "backend";
 const WATCH_MS = 30_000;
 const WAIT_MS = 15_000;
+/** Rows of one page when all are taken over. */
+const TAKEN = 200;
 
 export type BackendsDeps = {
   db: Database;
@@ -295,6 +297,22 @@ export function createBackends(deps: BackendsDeps) {
     }
   }
 
+  /** Brings the sidecar up to date with all that a foreign primary has of an owner (null: of all), for walks over every row. */
+  async function takeOver(owner: string | null): Promise<void> {
+    await configure();
+    const primary = foreign();
+    if (!primary) return;
+    try {
+      for (let offset = 0; ; offset += TAKEN) {
+        const { data } = await primary.list({ apiKeyId: owner, limit: TAKEN, offset, orderDir: "asc" });
+        for (const memory of data) absorb(primary, memory);
+        if (data.length < TAKEN) return;
+      }
+    } catch (thrown) {
+      throw unavailable(primary, thrown);
+    }
+  }
+
   /** Searches in the primary, else in a fallback; rows that the owner may not see now are left out. */
   async function search(
     config: SearchConfig & { retentionDays: number },
@@ -426,6 +444,7 @@ export function createBackends(deps: BackendsDeps) {
       return true;
     },
     absorb,
+    takeOver,
     get,
     forRetrieval,
     status,

@@ -8,8 +8,6 @@ import type { MemoryBackend, MemoryFilter } from "./types.ts";
 
 export type LocalMemories = Omit<ReturnType<typeof createMemories>, "forgetRows">;
 
-const PAGE = 200;
-
 export function routeMemories(local: LocalMemories, backends: Backends): LocalMemories {
   /** The sidecar's row as the primary has it now: 404 when it has none. */
   const current = (owner: string | null, id: string): Promise<Memory> => backends.get(owner, id);
@@ -89,13 +87,7 @@ export function routeMemories(local: LocalMemories, backends: Backends): LocalMe
       if (!primary) return local.bulkDelete(input);
       const { selection, owner } = input;
       if ("ids" in selection) for (const id of selection.ids) await current(owner, id).catch(() => null);
-      else
-        for (let offset = 0; ; offset += PAGE) {
-          // What a primary cannot filter by is decided on the rows that are taken over.
-          const { origin: _, olderThan: __, ...asked } = selection;
-          const page = await list(primary, { ...asked, owner, limit: PAGE, offset });
-          if (page.data.length < PAGE) break;
-        }
+      else await backends.takeOver(owner);
       const result = await local.bulkDelete(input);
       // The count is true at once; the primary is told of each, and what it cannot take now follows when it is back.
       if (result.deleted > 0) await backends.drained();

@@ -22,6 +22,7 @@ import type { RecordHooks } from "../conversations/deps.ts";
 import { eraseEpisode, muteEpisode } from "../conversations/erase.ts";
 import { getEpisode } from "../db/episodes.ts";
 import { createExport } from "../data/export.ts";
+import type { ExportInput } from "../data/export.ts";
 import { createImport } from "../data/import.ts";
 import { extractExchange } from "../extract/exchange.ts";
 import { redactDeep, redactSecrets } from "../extract/secrets.ts";
@@ -314,16 +315,30 @@ function joinEngine(db: Database, options: EngineOptions) {
     jobs: jobs.calls.counts,
     backends: () => backends.status(),
   });
+  const { exportPage } = createExport(db);
   return {
     engine: {
-      memories: { ...routeMemories(memories, backends), ...summarizer },
+      memories: {
+        ...routeMemories(memories, backends),
+        ...summarizer,
+        async summarize(input: Parameters<typeof summarizer.summarize>[0]) {
+          await backends.takeOver(input.owner);
+          return summarizer.summarize(input);
+        },
+      },
       backends: { status: async () => backends.status() },
       conversations,
       context: createContext({ db, retrieve: retrieval.calls.retrieve }),
       exchange,
       receipts: createReceipts(db),
       usage: createUsage(db),
-      data: { ...createExport(db), ...createImport({ db, store, hooks: records, redact, now }) },
+      data: {
+        async exportPage(input: ExportInput) {
+          if (input.cursor === null) await backends.takeOver(input.owner);
+          return exportPage(input);
+        },
+        ...createImport({ db, store, hooks: records, redact, now }),
+      },
       owners: { ...createOwners({ db, store }), ...createOwnerEraser({ db, memories, conversations }) },
       related: createRelated({ db }),
       models: createModelCalls(embedding),

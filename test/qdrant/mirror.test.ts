@@ -69,8 +69,8 @@ function otherModel(size: number): Embedder {
   };
 }
 
-function openBox(name: string, options: { enabled?: boolean } = {}): Box {
-  const dir = mkdtempSync(join(tmpdir(), "mirror-"));
+function openBox(name: string, options: { enabled?: boolean; dir?: string; idle?: boolean } = {}): Box {
+  const dir = options.dir ?? mkdtempSync(join(tmpdir(), "mirror-"));
   const db = openDatabase(join(dir, "recollect.db"));
   migrate(db, null);
   const now = Date.now;
@@ -113,7 +113,7 @@ function openBox(name: string, options: { enabled?: boolean } = {}): Box {
     },
   });
   const ownerId = ensureOwner(db, "k1");
-  jobs.start();
+  if (!options.idle) jobs.start();
   mirror.check();
   Object.assign(box, {
     db,
@@ -135,7 +135,7 @@ function openBox(name: string, options: { enabled?: boolean } = {}): Box {
       await jobs.stop();
       await mirror.disconnect();
       db.close();
-      rmSync(dir, { recursive: true });
+      if (options.dir === undefined) rmSync(dir, { recursive: true });
     },
   } satisfies Omit<Box, "embedder">);
   boxes.push(box);
@@ -387,4 +387,60 @@ run("health makes a real search; the search test shows payloads", async () => {
   expect(found).toMatchObject({ ok: true, results: [{ id, payload: { content: "Drinks oolong tea" } }] });
   box.connection.url = null;
   expect(await box.ops.health()).toEqual({ ok: false, latencyMs: 0, error: "not_configured" });
+});
+
+run("what a crash left in the outbox is done by the next process, once", async () => {
+  const name = target.name();
+  const dir = mkdtempSync(join(tmpdir(), "mirror-"));
+  const first = openBox(name, { dir, idle: true });
+  const ids = Array.from({ length: 10 }, (_, i) => first.put(`Fact ${i}`));
+  // One job was being worked on when the process ended.
+  first.db.run(
+    "UPDATE jobs SET state = 'running', lease_by = 'test', lease_until = 9e15 WHERE id = (SELECT min(id) FROM jobs)",
+  );
+  await boxes.pop()!.stop();
+  const second = openBox(name, { dir });
+  await second.settled();
+  expect((await points(name)).map((p) => String(p.id)).toSorted()).toEqual(ids.toSorted());
+  await boxes.pop()!.stop();
+  rmSync(dir, { recursive: true });
+});
+
+run("a session's search sees its own rows and those without one", async () => {
+  const box = openBox(target.name());
+  const put = (content: string, sessionId: string | null) =>
+    transact(box.db, () =>
+      box.store.put({ ownerId: 1, key: null, content, metadata: {}, origin: "api", sessionId }),
+    ).row.id;
+  const mine = put("Tea in this session", "s1");
+  const open = put("Tea without a session", null);
+  put("Tea in another session", "s2");
+  await box.settled();
+  const [vector] = await embedder.embed(["tea"]);
+  const answer = await box.mirror.search({
+    owner: "k1",
+    session: "s1",
+    retentionDays: 30,
+    now: Date.now(),
+    kind: "memory",
+    text: "tea",
+    vector: vector!,
+    signature: embedder.signature,
+    limit: 10,
+  });
+  expect("hits" in answer && answer.hits.map((h) => h.pointId).toSorted()).toEqual([mine, open].toSorted());
+});
+
+run("a collection of another shape under the name is left alone, and the status says so", async () => {
+  const name = target.name();
+  await target.direct.call("write", (api, init) =>
+    api.createCollection({ collection_name: name, vectors: { size: 3, distance: "Dot" } }, init),
+  );
+  const box = openBox(name);
+  const id = box.put("Drinks oolong tea");
+  await box.settled();
+  expect(await search(box, "oolong tea")).toEqual([id]);
+  expect((await points(name)).length).toBe(0);
+  expect((await points(`${name}__1`)).length).toBe(1);
+  expect((await box.ops.status()).error).toContain("is left alone");
 });

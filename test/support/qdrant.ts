@@ -4,7 +4,7 @@
 import type { z } from "zod";
 import * as schema from "./qdrant-schema.ts";
 import type { PointId } from "./qdrant-schema.ts";
-import { byId, denseParams, matches, readVectors, Refusal, runQuery } from "./qdrant-store.ts";
+import { byId, matches, readVectors, Refusal, runQuery } from "./qdrant-store.ts";
 import type { Collection, Point, Scored } from "./qdrant-store.ts";
 
 export interface QdrantStandIn {
@@ -344,7 +344,3 @@ export function startQdrant(options: { apiKey?: string } = {}): QdrantStandIn {
     stop: () => server.stop(true),
   };
 }
-
-/** Vector names and sizes of a collection, for assertions. */
-export const sizesOf = (collection: Collection): Record<string, number> =>
-  Object.fromEntries([...denseParams(collection.config)].map(([k, v]) => [k, v.size]));

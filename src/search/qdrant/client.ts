@@ -184,8 +184,6 @@ function toQdrantError(thrown: unknown, timedOut: boolean, limit: number): Qdran
 
 export type QdrantFilter = Schemas["Filter"];
 export type QdrantCondition = Schemas["Condition"];
-export type QdrantPoint = Schemas["PointStruct"];
 export type Prefetch = Schemas["Prefetch"];
-export type ScoredPoint = Schemas["ScoredPoint"];
 export type StoredPoint = Schemas["Record"];
 export type CollectionInfo = Schemas["CollectionInfo"];
