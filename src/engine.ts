@@ -8,4 +8,3 @@ type Call<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise
 type Group<G> = { readonly [Name in keyof G]: Call<G[Name]> };
 
 export type Engine = { readonly [Name in keyof LocalEngine]: Group<LocalEngine[Name]> };
-export type EngineGroup = keyof Engine;

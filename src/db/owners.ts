@@ -17,11 +17,6 @@ export function ensureOwner(db: Database, name: string): number {
   return ownerId(db, name)!;
 }
 
-/** The name of an owner's number, or null. */
-export function ownerName(db: Database, id: number): string | null {
-  return db.query<{ name: string }, [number]>("SELECT name FROM owners WHERE id = ?").get(id)?.name ?? null;
-}
-
 /** A key's own owner and the people behind it. */
 export function ownersOfKey(db: Database, keyId: string): { id: number; name: string }[] {
   return db

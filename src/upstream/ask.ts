@@ -11,8 +11,6 @@ import type { Transport } from "./transport.ts";
 const LIMIT = 64 * 1024 * 1024;
 const CONNECT_MS = 5000;
 
-export type Ask = ReturnType<typeof createAsk>;
-
 export function createAsk(deps: { providers: Providers; transport: Transport }) {
   const { providers, transport } = deps;
 
