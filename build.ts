@@ -118,7 +118,9 @@ function replaceOnce(path: string, from: string, to: string): string {
 async function compile(name: string, target: Target, out: string): Promise<string> {
   const file = join(out, name.startsWith("windows") ? `recollect-${name}.exe` : `recollect-${name}`);
   const result = await Bun.build({
-    entrypoints: [join(root, "src/main.ts"), join(root, "src/worker/main.ts")],
+    entrypoints: ["src/main.ts", "src/worker/main.ts", "src/db/backup-thread.ts"].map((path) =>
+      join(root, path),
+    ),
     root: join(root, "src"),
     target: "bun",
     format: "esm",

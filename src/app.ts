@@ -2,6 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { Hono } from "hono";
 import { createAdmin } from "./admin.ts";
+import type { BackupControl } from "./api/backup.ts";
 import { identify } from "./auth.ts";
 import type { Auth, Env } from "./auth.ts";
 import type { Config } from "./config.ts";
@@ -38,6 +39,8 @@ export type AppDeps = {
   providers: Providers;
   models: Models;
   transport: Transport;
+  /** What only the server itself can do. */
+  control: BackupControl;
   /** Called while the engine still runs, once no request is left. */
   atEnd: (work: () => void | Promise<void>) => void;
 };
@@ -79,6 +82,8 @@ export function createApp(deps: AppDeps): Hono<Env> {
       providers: deps.providers,
       models: deps.models,
       transport: deps.transport,
+      control: deps.control,
+      dataDir: deps.config.dataDir,
     }),
   );
   const mcp = lazy(async () =>

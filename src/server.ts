@@ -1,29 +1,24 @@
 /** The composition root: opens, wires, serves, drains. */
 import { join } from "node:path";
 import { readFileSync } from "node:fs";
-import { createApp } from "./app.ts";
-import { createAuth } from "./auth.ts";
 import { isLoopback } from "./config.ts";
 import type { Config } from "./config.ts";
 import { createLink, hasToken, rotateToken } from "./db/access.ts";
 import { makeDataDir } from "./db/folder.ts";
-import { createKey, listKeys, touchKeys } from "./db/keys.ts";
+import { createKey, listKeys } from "./db/keys.ts";
 import { lockFolder } from "./db/lock.ts";
-import { migrate } from "./db/migrate.ts";
-import { openDatabase } from "./db/open.ts";
-import { seedMemorySetting, settingsReader } from "./db/settings.ts";
-import { createWatch } from "./db/watch.ts";
+import type { openDatabase } from "./db/open.ts";
+import { restoreBackup } from "./db/restore.ts";
+import type { Restored } from "./db/restore.ts";
 import { AppError } from "./error.ts";
 import { peerOf } from "./host.ts";
 import type { Log } from "./log.ts";
-import { createMetrics } from "./metrics.ts";
+import { openParts } from "./parts.ts";
 import { portHolder } from "./port-holder.ts";
-import { openSeal } from "./seal.ts";
+import { errorResponse } from "./respond.ts";
 import { baseUrl } from "./server-url.ts";
-import { createModels } from "./upstream/models.ts";
-import { createProviders } from "./upstream/providers.ts";
-import { createTransport } from "./upstream/transport.ts";
-import { startEngine } from "./worker/client.ts";
+import { VERSION } from "./version.ts";
+import { backupThread } from "./db/backup-call.ts";
 import type { EngineThread } from "./worker/client.ts";
 
 export type ServeOptions = {
@@ -48,7 +43,8 @@ export type Server = {
   /** What was made because the folder was empty; secrets that are shown once. */
   first: FirstRun;
   memoryOn: boolean;
-  thread: EngineThread;
+  /** Another one after a restore. */
+  readonly thread: EngineThread;
   /** Refuses new connections, lets running requests end for at most `drainMs`, then closes. A second call is at once. */
   stop(drainMs?: number): Promise<void>;
 };
@@ -76,98 +72,99 @@ export async function serve(options: ServeOptions): Promise<Server> {
 
 async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>, log: Log): Promise<Server> {
   const { config } = options;
-  const db = openDatabase(join(config.dataDir, "recollect.db"));
-  const { from, to, copy } = migrate(db, join(config.dataDir, "backups"));
-  if (copy) log.info("database.migrated", { from, to, copy });
-  const thread = startEngine(config, log);
-  try {
-    return await wire(options, lock, db, thread);
-  } catch (error) {
-    await thread.stop().catch(() => {});
-    db.close();
-    throw error;
-  }
-}
-
-/** What is left running when this fails is the thread alone. */
-async function wire(
-  options: ServeOptions,
-  lock: ReturnType<typeof lockFolder>,
-  db: ReturnType<typeof openDatabase>,
-  thread: EngineThread,
-): Promise<Server> {
-  const { config, log } = options;
-  const seal = openSeal(config.dataDir);
-  if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
-  // A quarter of a millisecond: the steps of one request agree, and no caller can tell. Keys are always asked for anew.
-  const watch = createWatch(db, 0.25);
-  const auth = createAuth({ db, config });
-  const settings = settingsReader(db, undefined, watch);
-  const transport = createTransport();
-  const ends: (() => void | Promise<void>)[] = [() => transport.close()];
-  const providers = createProviders({ db, seal, watch, demo: options.demo === true });
-  if (options.upstream !== undefined) providers.ensure(options.upstream);
-  const app = createApp({
-    providers,
-    models: createModels({ providers, transport }),
-    transport,
-    atEnd: (work) => ends.push(work),
-    config,
-    log,
-    db,
-    seal,
-    engine: thread.engine,
-    auth,
-    metrics: createMetrics(),
-    settings: () => settings.read(),
-  });
-
-  const signInToken = createLink(db);
-  const { server } = listen(config, app.fetch);
+  const gate = createGate();
+  const control = {
+    backup: (withSecretKey: boolean) => writeCopy(config, withSecretKey),
+    restore: (file: string) => restore(file),
+  };
+  let parts = openParts(options, control);
+  let listening: ReturnType<typeof listen>["server"];
   let first: FirstRun;
   try {
-    await thread.ready;
-    // Last, since secrets that were made and then not shown would be lost.
-    first = firstRun(config, db);
+    listening = listen(config, (request, peer) => gate.enter() ?? parts.fetch(request, peer)).server;
+    try {
+      await parts.thread.ready;
+      // Last, since secrets that were made and then not shown would be lost.
+      first = firstRun(config, parts.db);
+    } catch (error) {
+      await listening.stop(true);
+      throw error;
+    }
   } catch (error) {
-    await server.stop(true);
+    await parts.end().catch(() => {});
     throw error;
   }
+  const server = listening;
   const port = server.port ?? config.PORT;
   const url = baseUrl(config, port);
   lock.note({ pid: options.pid, url });
 
-  const touch = setInterval(() => touchUsed(), 30_000);
-  const touchUsed = () => {
-    const used = auth.takeUsed();
-    if (used.size > 0) touchKeys(db, used);
-  };
+  /** Swaps the database under the running server; what fails leaves the one that was there. The caller's request waits. */
+  async function restore(file: string): Promise<Restored> {
+    await backupThread({ kind: "check", file });
+    gate.close();
+    try {
+      const end = performance.now() + DRAIN_MS;
+      // The request that asked for this is one of them.
+      while (server.pendingRequests > 1 && performance.now() < end) await Bun.sleep(20);
+      await parts.end();
+      try {
+        return restoreBackup({ dataDir: config.dataDir, file, force: true });
+      } finally {
+        parts = openParts(options, control);
+        await parts.thread.ready;
+      }
+    } finally {
+      gate.open();
+      log.info("database.restored");
+    }
+  }
+
   let stopped: Promise<void> | null = null;
   return {
     url,
     port,
-    signIn: `${url}/sign-in?token=${signInToken}`,
+    signIn: `${url}/sign-in?token=${createLink(parts.db)}`,
     first,
-    memoryOn: settings.read().enabled,
-    thread,
+    memoryOn: parts.memoryOn(),
+    get thread() {
+      return parts.thread;
+    },
     stop(drainMs = DRAIN_MS) {
       if (stopped) return server.stop(true);
       stopped = (async () => {
-        clearInterval(touch);
         const drained = server.stop();
         const late = setTimeout(() => void server.stop(true), drainMs);
         await drained;
         clearTimeout(late);
-        touchUsed();
-        for (const end of ends) await end();
-        await thread.stop();
-        db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-        db.close();
+        await parts.end();
         lock.release();
       })();
       return stopped;
     },
   };
+}
+
+/** Turns requests away while the parts behind the server are exchanged. */
+function createGate() {
+  let closed = false;
+  return {
+    close: () => void (closed = true),
+    open: () => void (closed = false),
+    enter: (): Response | null =>
+      closed
+        ? errorResponse(
+            new AppError("unavailable", "A backup is being restored; try again shortly.", { retryAfter: 2 }),
+          )
+        : null,
+  };
+}
+
+/** A verified backup in a file of its own, which the caller removes. */
+async function writeCopy(config: Config, withSecretKey: boolean): Promise<string> {
+  const file = join(config.dataDir, "backups", `download-${crypto.randomUUID()}.tar`);
+  await backupThread({ kind: "write", dataDir: config.dataDir, file, version: VERSION, withSecretKey });
+  return file;
 }
 
 type Fetch = (request: Request, env: { address: string; secure: boolean }) => Response | Promise<Response>;

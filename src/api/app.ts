@@ -10,6 +10,7 @@ import { errorResponse } from "../respond.ts";
 import type { Models } from "../upstream/models.ts";
 import type { Providers } from "../upstream/providers.ts";
 import type { Transport } from "../upstream/transport.ts";
+import { backupOperations, type BackupControl } from "./backup.ts";
 import { boxOperations } from "./box.ts";
 import { conversationOperations } from "./conversations.ts";
 import { docsOperations } from "./docs.tsx";
@@ -39,6 +40,8 @@ export type ApiDeps = {
   providers: Providers;
   models: Models;
   transport: Transport;
+  control: BackupControl;
+  dataDir: string;
   log: Pick<Log, "error">;
   /** Compares every answer with its schema (tests). */
   checkAnswers?: boolean;
@@ -66,15 +69,8 @@ export function createApi(deps: ApiDeps): Hono<Env> {
   return app;
 }
 
-function allOperations({
-  engine,
-  admin,
-  metrics,
-  version,
-  providers,
-  models,
-  transport,
-}: ApiDeps): Operation[] {
+function allOperations(deps: ApiDeps): Operation[] {
+  const { engine, admin, metrics, version, providers, models, transport } = deps;
   return [
     ...boxOperations({ engine, metrics, version }),
     ...memoryOperations(engine),
@@ -89,5 +85,6 @@ function allOperations({
     ...modelOperations(engine),
     ...usageOperations(engine),
     ...jobOperations(engine),
+    ...backupOperations(deps.control, deps.dataDir),
   ];
 }

@@ -9,6 +9,8 @@ import { createKeyLimit } from "../../src/limit.ts";
 import { createAuth } from "../../src/auth.ts";
 import { resolveConfig } from "../../src/config.ts";
 import { rotateToken } from "../../src/db/access.ts";
+import { writeBackup } from "../../src/db/backup.ts";
+import { AppError } from "../../src/error.ts";
 import { openDatabase } from "../../src/db/open.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { openEngine } from "../../src/memory/engine.ts";
@@ -59,6 +61,15 @@ export async function startApi({ checkAnswers = true, env = {}, jobs = false }: 
     providers,
     models: createModels({ providers, transport }),
     transport,
+    control: {
+      async backup(withSecretKey) {
+        const file = join(dir, "backups", `${crypto.randomUUID()}.tar`);
+        writeBackup({ dataDir: dir, file, version: "0", withSecretKey });
+        return file;
+      },
+      restore: () => Promise.reject(new AppError("not_supported", "This server is not to be restored.")),
+    },
+    dataDir: dir,
     log: { error: (_event, fields) => void errors.push(fields?.["error"]) },
     checkAnswers,
   });
