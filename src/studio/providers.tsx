@@ -185,8 +185,14 @@ export function providersRoutes(app: Hono<Env>, deps: StudioDeps): void {
         ...valuesOf(draft, fields["apiKey"] || null),
         ...(draft.default ? { default: true } : {}),
       });
-      if (fields["test"] === "true")
-        return await again({}, await tryNew(deps, values, c.req.raw.signal), 200);
+      if (fields["test"] === "true") {
+        const result = await tryNew(deps, values, c.req.raw.signal);
+        if (!isPart(c)) return await again({}, result, 200);
+        // Only the result is swapped: the form keeps the key that was typed, which is never sent back.
+        return show(c, <ProviderResult id="new" result={result} />, {
+          headers: { "HX-Retarget": "#test-new" },
+        });
+      }
       providers.create(values);
       return leave(c, BASE, { code: "provider-added" });
     } catch (thrown) {
