@@ -174,6 +174,20 @@ export const CompactResult = ({ preview }: { preview: CompactPreview }) => (
   </section>
 );
 
+/** A look at every memory takes a while, so the dialog comes first and asks for it. */
+const CompactWaiting = ({ ask }: { ask: boolean }) => (
+  <section
+    id="compact-preview"
+    aria-label="What would happen"
+    aria-live="polite"
+    {...(ask
+      ? { "hx-get": "/dashboard/memory/compact", "hx-trigger": "load", "hx-include": "closest form" }
+      : {})}
+  >
+    <p class="note">{ask ? "Looking at the memories…" : "Mend the field above first."}</p>
+  </section>
+);
+
 export interface CompactDraft {
   olderThanDays: string;
   apiKeyId: string;
@@ -250,11 +264,15 @@ export const CompactDialog = ({
         </Field>
       </div>
       <noscript>
-        <button class="btn" formmethod="get" formaction="/dashboard/memory/compact">
-          Look again
+        <button class="btn" formmethod="get" formaction="/dashboard/memory/compact" name="look" value="1">
+          Look what would happen
         </button>
       </noscript>
-      {preview ? <CompactResult preview={preview} /> : <section id="compact-preview" />}
+      {preview ? (
+        <CompactResult preview={preview} />
+      ) : (
+        <CompactWaiting ask={Object.keys(errors).length === 0} />
+      )}
     </Dialog>
   );
 };

@@ -94,6 +94,28 @@ function countRows(db: Database, filter: MemoryFilter): CountRow[] {
     .all(...values);
 }
 
+const ASCII = /^[\x00-\x7f]*$/;
+
+/**
+ * Rows whose content or key contains `folded`. SQLite compares ASCII by itself, without regard to case; only rows with
+ * other letters go through `case_fold`, which is a call out of SQLite for each.
+ */
+function contains(folded: string): { part: string; values: SQLQueryBindings[] } {
+  const columns = ["m.content", "m.key"];
+  const other = columns.map(
+    (column) => `(octet_length(${column}) > length(${column}) AND instr(case_fold(${column}), ?) > 0)`,
+  );
+  const values = columns.map(() => folded);
+  // What holds other letters after folding is in no row of ASCII alone.
+  if (!ASCII.test(folded)) return { part: `(${other.join(" OR ")})`, values };
+  const like = columns.map((column) => `${column} LIKE ? ESCAPE '\\'`);
+  const pattern = `%${folded.replaceAll(/[\\%_]/g, "\\$&")}%`;
+  return {
+    part: `(${[...like, ...other].join(" OR ")})`,
+    values: [...columns.map(() => pattern), ...values],
+  };
+}
+
 function conditions(filter: MemoryFilter): { where: string; values: SQLQueryBindings[] } {
   const parts: string[] = [];
   const values: SQLQueryBindings[] = [];
@@ -109,8 +131,8 @@ function conditions(filter: MemoryFilter): { where: string; values: SQLQueryBind
   if (filter.olderThan !== undefined) add("m.created_at < ?", filter.olderThan);
   if (filter.pinned !== undefined) add("m.pinned = ?", Number(filter.pinned));
   if (filter.q) {
-    const folded = fold(filter.q);
-    add("(instr(case_fold(m.content), ?) > 0 OR instr(case_fold(m.key), ?) > 0)", folded, folded);
+    const found = contains(fold(filter.q));
+    add(found.part, ...found.values);
   }
   return { where: parts.length > 0 ? parts.join(" AND ") : "1", values };
 }

@@ -44,8 +44,9 @@ export function compactRoutes(app: Hono<Env>, deps: StudioDeps): void {
     const update = c.req.header("HX-Target") === "section#compact-preview";
     try {
       const { olderThanDays } = check(form, { olderThanDays: numberOr(draft.olderThanDays) });
-      const preview = await look(olderThanDays, draft.apiKeyId || null);
-      if (update) {
+      const asked = update || c.req.query("look") !== undefined;
+      const preview = asked ? await look(olderThanDays, draft.apiKeyId || null) : null;
+      if (update && preview) {
         return show(
           c,
           <>
