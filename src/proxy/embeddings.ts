@@ -83,7 +83,8 @@ export function embeddingsRoute(deps: ProxyDeps, usage: Usage) {
     if (local) {
       checkModel(principal, name, "local", local[1]!);
       const texts = inputsOf(body.json);
-      const answer = await localEmbeddings(deps, name, local[1] as "static" | "transformers", texts, format);
+      const source = local[1] as "static" | "transformers";
+      const answer = await localEmbeddings(deps, name, source, texts, format, body.json["dimensions"]);
       account(null, local[1]!, 200, answer.usage.prompt_tokens);
       return c.json(answer);
     }
@@ -159,9 +160,12 @@ async function localEmbeddings(
   source: "static" | "transformers",
   texts: string[],
   format: Format,
+  dimensions: unknown,
 ) {
   if (!deps.embedLocal) throw notDownloaded(source);
-  const { vectors } = await deps.embedLocal({ source, texts });
+  const made = await deps.embedLocal({ source, texts });
+  const vectors =
+    dimensions === undefined ? made.vectors : made.vectors.map((one) => shorten(one, dimensions));
   const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0);
   return {
     object: "list" as const,
@@ -174,6 +178,16 @@ async function localEmbeddings(
     model: name,
     usage: { prompt_tokens: tokens, total_tokens: tokens },
   };
+}
+
+/** The first numbers of a vector, at unit length again. Throws 400 when it has not so many. */
+function shorten(vector: number[], dimensions: unknown): number[] {
+  if (!Number.isInteger(dimensions) || (dimensions as number) < 1 || (dimensions as number) > vector.length) {
+    throw invalid("dimensions", `must be a whole number from 1 to ${vector.length}`);
+  }
+  const kept = vector.slice(0, dimensions as number);
+  const length = Math.hypot(...kept);
+  return length === 0 ? kept : kept.map((value) => value / length);
 }
 
 /** 503 with the command that helps. */

@@ -8,19 +8,23 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { binary, runBinary, startBinary, type Running } from "../support/binary.ts";
+import { startHub, type Hub } from "../support/hub.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
 
 setDefaultTimeout(60_000);
 let dir: string;
 let dataDir: string;
 let server: Running;
+let hub: Hub;
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "recollect-appliance-"));
   dataDir = join(dir, "data");
-  server = await startBinary({ dataDir, args: ["--demo"] });
+  hub = await startHub(testModels() ?? dir);
+  server = await startBinary({ dataDir, args: ["--demo"], env: { HF_ENDPOINT: hub.endpoint } });
 });
 afterAll(async () => {
   await server.stop();
+  await hub.close();
   rmSync(dir, { recursive: true, force: true });
 });
 
@@ -80,6 +84,19 @@ test.skipIf(models === null)(
       })
     ).json()) as { data: { embedding: number[] }[] };
     expect(embedded.data.map((one) => one.embedding.length)).toEqual([256, 256]);
+    for (const [dimensions, status] of [
+      [64, 200],
+      [0, 400],
+      [257, 400],
+      ["x", 400],
+    ] as const) {
+      const body = JSON.stringify({ model: "local/static", input: "a", dimensions });
+      const answer = await call("/v1/embeddings", { method: "POST", body });
+      expect([dimensions, answer.status]).toEqual([dimensions, status]);
+      const text = await answer.text();
+      if (status === 400) expect(text).toContain('"param":"dimensions"');
+      else expect(Math.hypot(...(JSON.parse(text) as typeof embedded).data[0]!.embedding)).toBeCloseTo(1, 4);
+    }
     const memory = { type: "factual", content: "Grows tomatoes on the balcony" };
     expect((await call("/api/memory", { method: "POST", body: JSON.stringify(memory) })).status).toBe(201);
     type Status = { embedding: { source: string; available: boolean }; vectorStore: { backend: string } };
@@ -98,6 +115,10 @@ test.skipIf(models === null)(
     expect(await until(find, (text) => text.includes('"memories":[{'))).toContain('"vecRank":1');
   },
 );
+
+test("with the model there, nobody asked the hub", () => {
+  expect(hub.requests).toEqual([]);
+});
 
 test("the Studio opens with the one-time link and brings its own assets", async () => {
   const link = /Studio +(\S+)/.exec(server.banner)![1]!;

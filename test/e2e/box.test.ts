@@ -76,6 +76,12 @@ describe.skipIf(models === null)("models and native libraries, from the executab
     });
     expect(hub.requests.length).toBe(requests);
 
+    if (canSandbox()) {
+      // No interface at all: whatever would connect would fail.
+      const alone = await doctor({ command: ["unshare", "--net", binary()] });
+      expect([alone.of("model static")?.state, alone.of("model transformers")?.state]).toEqual(["ok", "ok"]);
+    }
+
     const files = natives();
     expect(new Set(files.map((file) => file.split("/").at(-1)))).toEqual(
       new Set(["libonnxruntime.so.1", "onnxruntime_binding.node", "vec0.so"]),
