@@ -18,7 +18,6 @@ import { createTransport } from "./upstream/transport.ts";
 import { startEngine } from "./worker/client.ts";
 
 export type PartsOptions = { config: Config; log: Log; memory?: boolean; upstream?: string; demo?: boolean };
-export type Parts = ReturnType<typeof openParts>;
 
 /** Opens and migrates the database and starts the engine, which is ready when `thread.ready` says so. */
 export function openParts(options: PartsOptions, control: AppDeps["control"]) {
