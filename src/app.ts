@@ -2,7 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { Hono } from "hono";
 import { createAdmin } from "./admin.ts";
-import type { BackupControl } from "./api/backup.ts";
+import type { BackupControl } from "./backup-file.ts";
 import { identify } from "./auth.ts";
 import type { Auth, Env } from "./auth.ts";
 import type { Config } from "./config.ts";
@@ -99,6 +99,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
       providers: deps.providers,
       models: deps.models,
       transport: deps.transport,
+      control: deps.control,
     }),
   );
 

@@ -1,10 +1,8 @@
 /** Backup, restore, and memories as JSONL. */
-import type { Child } from "hono/jsx";
 import { bytes, dayTime } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import type { Chrome } from "./layout.tsx";
-import { type ImportReport, ImportReportView } from "./memory-dialogs.tsx";
-import { Banner, DialogLink, type Errors, FieldError, Ledger, Section } from "./parts.tsx";
+import { DialogLink, type Errors, FieldError, Ledger, Section } from "./parts.tsx";
 import { SettingsPage } from "./settings.tsx";
 
 export interface BackupProps {
@@ -15,19 +13,10 @@ export interface BackupProps {
   freeBytes: number | null;
   dataDir: string;
   errors: Errors;
-  report: ImportReport | null;
-  /** Said above everything, for example after a restore. */
-  note: string | null;
-  dialog?: Child;
 }
 
-export const BackupPage = ({ chrome, counts, errors, report, note, dialog, ...facts }: BackupProps) => (
-  <SettingsPage chrome={chrome} tab="backup" title="Backup" counts={counts} dialog={dialog}>
-    {note ? (
-      <Banner icon="check" more={{ role: "status" }}>
-        <p>{note}</p>
-      </Banner>
-    ) : null}
+export const BackupPage = ({ chrome, counts, errors, ...facts }: BackupProps) => (
+  <SettingsPage chrome={chrome} tab="backup" title="Backup" counts={counts}>
     <Section
       id="b-make"
       title="Backup"
@@ -104,7 +93,6 @@ export const BackupPage = ({ chrome, counts, errors, report, note, dialog, ...fa
             Import…
           </DialogLink>
         </div>
-        {report ? <ImportReportView report={report} /> : null}
       </div>
     </Section>
   </SettingsPage>

@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import type { Admin } from "../admin.ts";
 import { createAssets } from "../assets.ts";
 import { identify, type Auth, type Env } from "../auth.ts";
+import type { BackupControl } from "../backup-file.ts";
 import type { Config } from "../config.ts";
 import type { Engine } from "../engine.ts";
 import { AppError, toAppError } from "../error.ts";
@@ -22,6 +23,7 @@ import { settingsRoutes } from "./settings.tsx";
 import { memoriesRoutes, memoryList } from "./memories.tsx";
 import { memoryRoutes } from "./memory.tsx";
 import { reviewRoutes } from "./review.tsx";
+import { backupRoutes } from "./backup.tsx";
 import { backendsRoutes } from "./backends.tsx";
 import { type EngineExtras, enginePage, engineRoutes } from "./engine.tsx";
 import { playground } from "./playground.tsx";
@@ -45,6 +47,7 @@ export type StudioOptions = {
   providers: Providers;
   models: Models;
   transport: Transport;
+  control: BackupControl;
 };
 
 export function createStudio(options: StudioOptions): Hono<Env> {
@@ -78,6 +81,7 @@ export function createStudio(options: StudioOptions): Hono<Env> {
   settingsRoutes(app, deps);
   keysRoutes(app, deps);
   providersRoutes(app, deps);
+  backupRoutes(app, deps);
   const engine = (c: StudioContext, extras: EngineExtras) => enginePage(c, deps, extras);
   engineRoutes(app, deps);
   qdrantRoutes(app, deps, engine);

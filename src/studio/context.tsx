@@ -6,6 +6,7 @@ import type { HtmlEscapedString } from "hono/utils/html";
 import type { Admin } from "../admin.ts";
 import type { Assets } from "../assets.ts";
 import type { Auth, Env } from "../auth.ts";
+import type { BackupControl } from "../backup-file.ts";
 import type { Config } from "../config.ts";
 import type { Engine } from "../engine.ts";
 import { AppError, toAppError } from "../error.ts";
@@ -31,6 +32,8 @@ export type StudioDeps = {
   providers: Providers;
   models: Models;
   transport: Transport;
+  /** What only the server itself can do: back itself up, and become another box. */
+  control: BackupControl;
 };
 
 export type StudioContext = Context<Env>;

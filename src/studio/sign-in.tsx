@@ -3,6 +3,7 @@ import type { Hono } from "hono";
 import { getCookie } from "hono/cookie";
 import { STUDIO_COOKIE, type Env } from "../auth.ts";
 import { AppError, toAppError } from "../error.ts";
+import { count } from "../../views/format.ts";
 import { SignInPage } from "../../views/sign-in.tsx";
 import {
   cookies,
@@ -19,6 +20,16 @@ import { requireOwnPage, safeNext } from "./guard.ts";
 
 const SESSION_SECONDS = 30 * 24 * 60 * 60;
 const THEME_SECONDS = 365 * 24 * 60 * 60;
+
+/** Why one stands here, where there is a reason. */
+function noteOf(c: StudioContext): { note?: string } {
+  const restored = c.req.query("restored");
+  if (restored !== undefined && /^\d{1,9}$/.test(restored)) {
+    const memories = count(Number(restored), "memory", "memories");
+    return { note: `Restored, with ${memories}. Sign in with the token of the backup.` };
+  }
+  return c.req.query("out") === undefined ? {} : { note: "You are signed out." };
+}
 
 export function signInRoutes(app: Hono<Env>, deps: StudioDeps): void {
   const { auth, admin } = deps;
@@ -66,7 +77,7 @@ export function signInRoutes(app: Hono<Env>, deps: StudioDeps): void {
       return page(c, {
         status: 200,
         ...(next === undefined ? {} : { next }),
-        ...(c.req.query("out") === undefined ? {} : { note: "You are signed out." }),
+        ...noteOf(c),
       });
     }
     if (admin.studio.useLink(token)) return enter(c, "/dashboard/memory");
