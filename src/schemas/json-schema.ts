@@ -27,7 +27,7 @@ export function jsonSchema(schema: z.ZodType, io: "input" | "output" = "input"):
       if (node.propertyNames) delete node.propertyNames;
     },
   });
-  return made as JsonSchema;
+  return oneType(made) as JsonSchema;
 }
 
 /** The same with the schema itself at the root, where a named one would be a reference to its definition. */
@@ -43,4 +43,18 @@ export function objectSchema(
       : Object.fromEntries(Object.entries($defs[name]!).filter(([key]) => key !== "id"));
   const others = Object.entries($defs).filter(([key]) => key !== name);
   return { ...own, type: "object", ...(others.length > 0 ? { $defs: Object.fromEntries(others) } : {}) };
+}
+
+/** A list of types is legal, but clients that know one type a schema take alternatives only. */
+function oneType(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(oneType);
+  if (typeof node !== "object" || node === null) return node;
+  const same = Object.fromEntries(Object.entries(node).map(([name, value]) => [name, oneType(value)]));
+  if (!Array.isArray(same["type"])) return same;
+  const { type, description, default: value, ...rest } = same;
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(value === undefined ? {} : { default: value }),
+    anyOf: (type as string[]).map((one) => (one === "null" ? { type: one } : { ...rest, type: one })),
+  };
 }
