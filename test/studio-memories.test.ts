@@ -313,6 +313,27 @@ describe("files", () => {
     expect(await response.text()).toContain("0 new, 0 changed, 1 already here.");
   });
 
+  test("another program's export, and what of it could not be taken", async () => {
+    const form = new FormData();
+    const items = [
+      { id: "m1", memory: "Grows tomatoes on the balcony", created_at: "2026-01-05T10:00:00Z" },
+      { id: "m2" },
+    ];
+    form.set("file", new File([JSON.stringify(items)], "mem0.json"));
+    form.set("from", "mem0");
+    form.set("apiKeyId", box.keyId);
+    const response = await fetch(`${box.url}/dashboard/memory/import`, {
+      method: "POST",
+      headers: { cookie: visitor.cookie, "sec-fetch-site": "same-origin" },
+      body: form,
+    });
+    const html = await response.text();
+    expect(html).toContain("Imported 1 of 2 lines");
+    expect((await visitor.get("/dashboard/memory?q=tomatoes")).html).toContain(
+      "Grows tomatoes on the balcony",
+    );
+  });
+
   test("everything as JSON lines, and an import that names the lines it refused", async () => {
     const exported = await visitor.get("/dashboard/memory/export");
     expect(exported.html.split("\n")[0]).toBe('{"format":"recollect/1"}');

@@ -1,6 +1,6 @@
 /** How memories are indexed and found: state of each part, coverage, embedding source, rerank, jobs. */
 import type { Child } from "hono/jsx";
-import { bytes, count, ms, num, percent } from "./format.ts";
+import { bytes, count, num, percent } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
 import {
@@ -605,12 +605,3 @@ export const EnginePage = (props: EngineProps) => (
     </Section>
   </Page>
 );
-
-export const verifyWords = (health: {
-  working: boolean;
-  latencyMs: number;
-  error?: string | undefined;
-}): string =>
-  health.working
-    ? `It works: learned, stored, recalled and deleted a test statement in ${ms(health.latencyMs)}.`
-    : `It does not work: ${health.error ?? "the round trip failed"}`;

@@ -1,7 +1,7 @@
 /** The list of memories: stats, filters, rows with their inline edit, bulk actions. */
 import type { Child } from "hono/jsx";
 import { type Memory, memoryTypes } from "../src/memory/types.ts";
-import { ago, count, cut, href, memoryHref, ms, num, until } from "./format.ts";
+import { ago, count, cut, href, memoryHref, num, until } from "./format.ts";
 import { Icon, TypeWord } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
 import { type Owner, ownerName, ownerOptions } from "./owners.ts";
@@ -641,8 +641,3 @@ export const MemoriesPart = ({ stats, health, ...list }: Omit<MemoriesProps, "ch
 
 /** A sentence for a search that a screen reader says. */
 export const found = (total: number): string => `${count(total, "memory", "memories")}.`;
-
-export const healthWords = (health: Health): string =>
-  health.working
-    ? `All checks pass, in ${ms(health.latencyMs)}.`
-    : (health.error ?? "The round trip failed.");

@@ -339,12 +339,7 @@ export const ImportDialog = ({
           />
         </Field>
         <Field {...field} name="apiKeyId" label="Owner">
-          <Select
-            {...field}
-            name="apiKeyId"
-            value={owner}
-            options={[{ value: "", text: "As the file says" }, ...ownerOptions(owners, owner)]}
-          />
+          <Select {...field} name="apiKeyId" value={owner} options={ownerOptions(owners, owner)} />
         </Field>
       </div>
     </Dialog>

@@ -3,6 +3,8 @@ import type { Hono } from "hono";
 import type { Env } from "../auth.ts";
 import { exportStream, importStream } from "../data/transfer.ts";
 import { AppError, invalid } from "../error.ts";
+import { formats, readExport } from "../importers/read.ts";
+import type { Piece } from "../importers/types.ts";
 import { ImportDialog, ImportDone, type ImportReport } from "../../views/memory-dialogs.tsx";
 import { errorsOf, isPart, ownersOf, show, type StudioDeps } from "./context.tsx";
 import { filtersHere, listParts, showDialog } from "./memories.tsx";
@@ -45,8 +47,17 @@ export function transferRoutes(app: Hono<Env>, deps: StudioDeps): void {
         throw invalid("file", "choose a file that is not empty");
       if (!deps.admin.ownerExists(owner)) throw invalid("apiKeyId", "there is no such owner");
       const lines = await linesOf(file, text(form.get("from")) || "recollect");
-      const { created, updated, unchanged, refused } = await importStream(data, owner, lines);
-      const report: ImportReport = { file: file.name, created, updated, unchanged, refused };
+      const { created, updated, unchanged, refused } = await importStream(data, owner, lines.stream);
+      const report: ImportReport = {
+        file: file.name,
+        created,
+        updated,
+        unchanged,
+        refused: [
+          ...lines.refused,
+          ...refused.map(({ line, message }) => ({ line: lines.items?.[line - 1] ?? line, message })),
+        ],
+      };
       if (!isPart(c)) return await showDialog(c, deps, <ImportDone report={report} />);
       return show(
         c,
@@ -69,12 +80,17 @@ export function transferRoutes(app: Hono<Env>, deps: StudioDeps): void {
 
 const text = (value: FormDataEntryValue | null): string => (typeof value === "string" ? value : "");
 
-/** JSON lines of a file: as they are, or made from a page of the list saved as JSON. */
-async function linesOf(file: File, format: string): Promise<ReadableStream<Uint8Array>> {
-  if (format !== "recollect")
-    throw invalid("from", "this format is imported with the command recollect memory import");
+type Lines = { stream: ReadableStream<Uint8Array>; items: number[] | null; refused: ImportReport["refused"] };
+
+/** JSON lines of a file: as they are, of a page of the list saved as JSON, or read from another program's export. */
+async function linesOf(file: File, format: string): Promise<Lines> {
+  if (format !== "recollect") {
+    const known = formats.find((one) => one === format);
+    if (!known) throw invalid("from", "there is no such format");
+    return foreign(readExport(known, file.stream()));
+  }
   const head = (await file.slice(0, 64).text()).trimStart();
-  if (!/^\{\s*"data"\s*:/.test(head)) return file.stream();
+  if (!/^\{\s*"data"\s*:/.test(head)) return { stream: file.stream(), items: null, refused: [] };
   let page: unknown;
   try {
     page = JSON.parse(await file.text());
@@ -84,5 +100,20 @@ async function linesOf(file: File, format: string): Promise<ReadableStream<Uint8
   const rows =
     typeof page === "object" && page !== null && "data" in page && Array.isArray(page.data) ? page.data : [];
   const lines = rows.map((row: object) => `${JSON.stringify({ kind: "memory", ...row })}\n`);
-  return new Blob(lines).stream();
+  return { stream: new Blob(lines).stream(), items: null, refused: [] };
+}
+
+/** Lines with the number of the piece each came from, so that refusals name what stands in the file. */
+async function foreign(pieces: AsyncIterable<Piece>): Promise<Lines> {
+  const lines: string[] = [];
+  const items: number[] = [];
+  const refused: ImportReport["refused"] = [];
+  for await (const piece of pieces) {
+    if ("refused" in piece) refused.push({ line: piece.item, message: piece.refused });
+    else {
+      lines.push(`${JSON.stringify(piece.line)}\n`);
+      items.push(piece.item);
+    }
+  }
+  return { stream: new Blob(lines).stream(), items, refused };
 }
