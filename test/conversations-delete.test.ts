@@ -115,3 +115,18 @@ test("deleting one exchange leaves none of its words, and the memory without its
   api.db.run("PRAGMA wal_checkpoint(TRUNCATE)");
   expect(filesWith("distelkrone")).toEqual([]);
 });
+
+test("clearing many memories leaves none of their words, nor of the exchanges they came from", async () => {
+  const { session } = await talk("many", "nebelkrähe", 300);
+  const lines = Array.from({ length: 300 }, (_, index) =>
+    JSON.stringify({ kind: "memory", content: `The nebelkrähe number ${index} was seen` }),
+  );
+  await api.send(api.secrets.bert, "POST", "/api/memory/import", {
+    body: lines.join("\n"),
+    headers: { "content-type": "application/x-ndjson" },
+  });
+  const cleared = await api.bert("POST", "/api/memory/bulk-delete", { q: "nebelkrähe" });
+  expect(cleared.json).toMatchObject({ matched: 300, deleted: 300 });
+  expect((await api.anna("DELETE", `/sessions/${session}?memories=true`)).status).toBe(200);
+  expect(filesWith("nebelkr")).toEqual([]);
+});

@@ -187,11 +187,13 @@ function joinEngine(db: Database, options: EngineOptions) {
     backends.touched(row, removed);
   }
   const redact: Redact = { text: redactSecrets, json: redactDeep };
+  const purge = createPurge({ db, jobs, now });
   const { forgetRows, ...memories } = createMemories({
     db,
     store,
     now,
     redact,
+    purge,
     probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: countVectors(db, "memory", seq) }),
     qdrantProof: (id) =>
       settings.read().primaryBackend === "qdrant" ? backends.proof(id) : qdrant.operations.proof(id),
@@ -228,7 +230,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     redact,
     hooks: records,
-    purge: createPurge({ db, jobs, now }),
+    purge,
     write,
     rank: (input) => retrieval.rank(input),
     teach(_, { owner, episodeId }) {

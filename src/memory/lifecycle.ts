@@ -14,6 +14,8 @@ import { deleteForGood, proveDeletion } from "./delete.ts";
 import type { DeletionProof, IndexProbe, QdrantProof } from "./delete.ts";
 import { cleanContent, cleanKey, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
+import { MANY_ROWS } from "../search/purge.ts";
+import type { Purge } from "./purge.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject, Memory, MemoryOrigin, MemoryStatus, MemoryType, MemoryVersion } from "./types.ts";
 
@@ -74,10 +76,14 @@ export type MemoriesDeps = {
   redact: Redact;
   now: () => number;
   probe: IndexProbe;
+  /** For deletions of many rows. */
+  purge: Purge;
   /** What the outbox says of a deleted memory, after waiting for it (5 s at most). */
   qdrantProof: (id: string) => Promise<QdrantProof>;
 };
 
+/** A memory that goes takes its exchange out of the index as well. */
+const INDEXES = ["memories", "episodes"] as const;
 /** Rows a walk changes in one transaction: short enough that a search never waits long for it. */
 const BATCH = 200;
 /** A person whose owner has no row yet has nothing. */
@@ -256,6 +262,7 @@ export function createMemories(deps: MemoriesDeps) {
     skipPinned: boolean,
     act: ((row: MemoryRow) => void) | null,
     max = Infinity,
+    around: (batch: () => void) => void = (batch) => batch(),
   ): Promise<{ matched: number; acted: number }> {
     let matched = 0;
     let acted = 0;
@@ -268,12 +275,14 @@ export function createMemories(deps: MemoriesDeps) {
     };
     if ("ids" in selection) {
       for (let start = 0; start < selection.ids.length; start += BATCH) {
-        write(() => {
-          for (const id of selection.ids.slice(start, start + BATCH)) {
-            const row = memoryById(db, callerId(caller), id);
-            if (row) handle(row);
-          }
-        });
+        write(() =>
+          around(() => {
+            for (const id of selection.ids.slice(start, start + BATCH)) {
+              const row = memoryById(db, callerId(caller), id);
+              if (row) handle(row);
+            }
+          }),
+        );
         await breathe();
       }
       return { matched, acted };
@@ -283,7 +292,7 @@ export function createMemories(deps: MemoriesDeps) {
     for (let after = 0; ;) {
       const rows = write(() => {
         const page = memoriesAfter(db, filter, after, Math.min(BATCH, max - acted));
-        for (const row of page) handle(row);
+        around(() => page.forEach(handle));
         return page;
       });
       if (rows.length < BATCH || acted >= max) return { matched, acted };
@@ -303,7 +312,15 @@ export function createMemories(deps: MemoriesDeps) {
       const known = input.selection.ids.filter((id) => memoryById(db, callerId(input), id));
       return { matched: new Set(known).size, deleted: 0, dryRun: true };
     }
-    const { matched, acted } = await walk(input, input.selection, true, act, input.limit);
+    // Many rows leave marks in the index, which then is merged once; few are taken out of it one by one.
+    const many =
+      act !== null &&
+      ("ids" in input.selection
+        ? input.selection.ids.length
+        : countMemories(db, filterOf(input, input.selection)).total) >= MANY_ROWS;
+    const around = many ? (batch: () => void) => deps.purge.marking(INDEXES, batch) : undefined;
+    const { matched, acted } = await walk(input, input.selection, true, act, input.limit, around);
+    if (many) await deps.purge.run(INDEXES);
     if (acted > 0) {
       countQuality(db, "deletedByUser", acted, now());
       db.run("PRAGMA wal_checkpoint(TRUNCATE)");
