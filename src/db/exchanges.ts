@@ -77,7 +77,7 @@ export function blocksByHash(db: Database, owner: number, hashes: readonly strin
       [number, string]
     >(
       `SELECT lower(hex(b.hash)) AS hash, b.text, b.tokens, b.memory_ids, b.used_at FROM json_each(?2) j
-       JOIN blocks b ON b.owner_id = ?1 AND b.hash = unhex(j.value)`,
+       CROSS JOIN blocks b ON b.owner_id = ?1 AND b.hash = unhex(j.value)`,
     )
     .all(owner, JSON.stringify(hashes));
   return new Map(

@@ -9,6 +9,8 @@ const BUSY_MS = 5000;
  * `secure_delete` because a deleted memory must not be found in the file.
  */
 export function openDatabase(path: string, options: { readonly?: boolean } = {}): Database {
+  // Bun keeps 20 statements by default and compiles every further one anew on each call.
+  Database.MAX_QUERY_CACHE_SIZE = 1000;
   const db = options.readonly
     ? new Database(path, { strict: true, readonly: true })
     : new Database(path, { strict: true, readwrite: true, create: true });

@@ -84,8 +84,12 @@ export function insertReceipt(db: Database, receipt: NewReceipt, now: number): v
     receipt.episodeId,
     now,
   );
-  const use = db.query("INSERT OR IGNORE INTO receipt_uses (kind, ref, receipt_id) VALUES (?, ?, ?)");
-  for (const { kind, id, injected } of receipt.candidates) if (injected) use.run(kind, id, receipt.id);
+  const used = receipt.candidates.filter((one) => one.injected).map((one) => [one.kind, one.id]);
+  if (used.length === 0) return;
+  db.query(
+    `INSERT OR IGNORE INTO receipt_uses (kind, ref, receipt_id)
+     SELECT value ->> 0, value ->> 1, ?2 FROM json_each(?1)`,
+  ).run(JSON.stringify(used), receipt.id);
 }
 
 /** Adds what an exchange taught to its receipt. */

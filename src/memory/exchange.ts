@@ -129,6 +129,8 @@ const LEAST_SHARE = 1 / 5;
 const DRAFT_MS = 30 * 60_000;
 const MAX_DRAFTS = 20_000;
 const MAX_WAITING = 1000;
+/** Candidates that were left out, as far as a receipt names them: one is written for every request. */
+const MAX_DROPPED = 20;
 /** Text of one side that is kept, in UTF-16 units. */
 const MAX_TEXT = 256 * 1024;
 
@@ -469,7 +471,7 @@ function candidatesOf(found: RetrieveResult): ReceiptCandidate[] {
       injected: true,
       reason: null,
     })),
-    ...found.dropped.map((one) => ({ ...empty, ...one, injected: false })),
+    ...found.dropped.slice(0, MAX_DROPPED).map((one) => ({ ...empty, ...one, injected: false })),
   ];
 }
 

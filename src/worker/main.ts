@@ -17,6 +17,16 @@ const log: Log = { debug: logTo("debug"), info: logTo("info"), warn: logTo("warn
 
 let opened: ReturnType<typeof openEngine> | null = null;
 
+type CallMessage = Extract<ToWorker, { kind: "call" }>;
+
+/**
+ * What was said must be in the file soon after its reply, however many questions wait: these run as their message
+ * arrives, everything else one a turn of the loop.
+ */
+const AT_ONCE = new Set(["exchange.record", "exchange.addUsage"]);
+const waiting: CallMessage[] = [];
+let draining = false;
+
 self.onmessage = (event: MessageEvent<ToWorker>) => void receive(event.data);
 
 async function receive(message: ToWorker): Promise<void> {
@@ -31,20 +41,35 @@ async function receive(message: ToWorker): Promise<void> {
       }
       return;
     case "call":
-      try {
-        const value = await call(message.group, message.method, message.input);
-        send({ kind: "value", id: message.id, value });
-      } catch (error) {
-        if (!(error instanceof AppError))
-          log.error("engine.call.failed", { call: `${message.group}.${message.method}`, error });
-        send({ kind: "error", id: message.id, error: errorData(error) });
-      }
+      if (AT_ONCE.has(`${message.group}.${message.method}`)) return answer(message);
+      waiting.push(message);
+      if (!draining) setImmediate(next);
+      draining = true;
       return;
     case "stop":
+      while (waiting.length > 0) await answer(waiting.shift()!);
       await opened?.stop();
       opened = null;
       send({ kind: "stopped" });
       return;
+  }
+}
+
+function next(): void {
+  const message = waiting.shift();
+  if (message) void answer(message);
+  draining = waiting.length > 0;
+  if (draining) setImmediate(next);
+}
+
+async function answer(message: CallMessage): Promise<void> {
+  try {
+    const value = await call(message.group, message.method, message.input);
+    send({ kind: "value", id: message.id, value });
+  } catch (error) {
+    if (!(error instanceof AppError))
+      log.error("engine.call.failed", { call: `${message.group}.${message.method}`, error });
+    send({ kind: "error", id: message.id, error: errorData(error) });
   }
 }
 
