@@ -127,7 +127,8 @@ async function compile(name: string, target: Target, out: string): Promise<strin
     minify: true,
     bytecode: true,
     plugins: [natives(name, target)],
-    define: { "process.env.NODE_ENV": '"production"' },
+    // Packages that ask where they lie would carry the path of this machine into the executable.
+    define: { "process.env.NODE_ENV": '"production"', __dirname: '"/"', __filename: '"/recollect"' },
     compile: { target: target.bun, outfile: file, autoloadDotenv: false, autoloadBunfig: false },
   });
   if (!result.success) throw new AggregateError(result.logs, `${name} did not build`);

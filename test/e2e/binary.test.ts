@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { hostileFolder, runBinary, startBinary, wasFooled } from "../support/binary.ts";
+import { binary, hostileFolder, runBinary, startBinary, wasFooled } from "../support/binary.ts";
 
 setDefaultTimeout(60_000);
 
@@ -66,3 +66,21 @@ describe("the executable, alone in a hostile folder", () => {
     expect(await server.stop()).toBe(0);
   });
 });
+
+test.skipIf(process.env["RECOLLECT_BINARY"] !== undefined)(
+  "a build says nothing of the machine it was made on, and is the same each time",
+  () => {
+    const root = join(import.meta.dir, "../..");
+    const first = readFileSync(binary());
+    expect(first.indexOf(root)).toBe(-1);
+    const out = mkdtempSync(join(tmpdir(), "recollect-again-"));
+    const { exitCode } = Bun.spawnSync([process.execPath, "build.ts", "--out", out], { cwd: root });
+    expect(exitCode).toBe(0);
+    const second = readFileSync(join(out, "recollect"));
+    expect(Bun.SHA256.hash(second, "hex")).toBe(Bun.SHA256.hash(first, "hex"));
+    expect(readFileSync(join(out, "SHA256SUMS"), "utf8")).toContain(
+      `${Bun.SHA256.hash(second, "hex")}  recollect\n`,
+    );
+    rmSync(out, { recursive: true, force: true });
+  },
+);
