@@ -28,6 +28,8 @@ export const verb: Verb = {
     expectArgs(call);
     const config = call.config();
     const upstream = stringFlag(call, "upstream");
+    // From here on a signal ends the server in order, also one that comes while it starts.
+    const ended = call.world.ended();
     const server = await serve({
       config,
       log: call.log(config),
@@ -40,7 +42,7 @@ export const verb: Verb = {
     banner(call, config, server);
     const socket = call.world.env["NOTIFY_SOCKET"];
     await notifySystemd(socket, "READY=1");
-    await call.world.ended();
+    await ended;
     await notifySystemd(socket, "STOPPING=1");
     await server.stop();
     return exit.ok;
