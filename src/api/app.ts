@@ -82,7 +82,7 @@ function allOperations(deps: ApiDeps): Operation[] {
     ...keyOperations(admin, engine),
     ...settingsOperations(admin),
     ...providerOperations(providers, transport),
-    ...qdrantOperations(engine),
+    ...qdrantOperations(engine, providers, models),
     ...modelOperations(engine),
     ...usageOperations(engine),
     ...jobOperations(engine),

@@ -11,11 +11,15 @@ import {
   qdrantSettings,
   qdrantSettingsPatch,
 } from "../schemas/qdrant.ts";
+import type { Models } from "../upstream/models.ts";
+import type { Providers } from "../upstream/providers.ts";
+import { embeddingModels } from "./embedding-models.ts";
 import { operation, type Operation } from "./operation.ts";
 
 const base = { tag: "Qdrant", access: "management" } as const;
 
-export function qdrantOperations({ qdrant }: Pick<Engine, "qdrant">): Operation[] {
+export function qdrantOperations(engine: Engine, providers: Providers, models: Models): Operation[] {
+  const { qdrant } = engine;
   return [
     operation({
       ...base,
@@ -77,7 +81,14 @@ export function qdrantOperations({ qdrant }: Pick<Engine, "qdrant">): Operation[
       path: "/api/settings/qdrant/embedding-models",
       summary: "What `embeddingModel` can be",
       answer: qdrantModels,
-      handle: () => qdrant.models(),
+      handle: async () => {
+        const all = await embeddingModels(engine, providers, models);
+        return {
+          models: all.flatMap(({ provider, models: listed }) =>
+            listed.map(({ id, name }) => ({ value: id, label: `${name} (${provider})` })),
+          ),
+        };
+      },
     }),
   ];
 }

@@ -8,6 +8,7 @@ import { engineStatus } from "../schemas/status.ts";
 import type { Models } from "../upstream/models.ts";
 import type { Providers } from "../upstream/providers.ts";
 import { eventStream, pause, type ServerEvent } from "./events.ts";
+import { embeddingModels } from "./embedding-models.ts";
 import { operation, type Operation } from "./operation.ts";
 
 const read = { tag: "Retrieval", access: "read:memory" } as const;
@@ -89,7 +90,7 @@ export function retrievalOperations({ engine, providers, models }: RetrievalDeps
         ),
       }),
       handle: async () => ({
-        providers: [await localModels(engine), ...(await providerModels(providers, models))],
+        providers: await embeddingModels(engine, providers, models),
       }),
     }),
     operation({
@@ -140,30 +141,4 @@ async function* progress(
     const { source } = await engine.models.embedding();
     if ((pending === 0 && building === null) || source === null) return yield { event: "done", data: event };
   }
-}
-
-async function localModels({ models }: Engine) {
-  const list = await models.list();
-  return {
-    provider: "local",
-    hasKey: false,
-    models: list.map(({ name, repo, dimensions }) => ({ id: `local/${name}`, name: repo, dimensions })),
-  };
-}
-
-/** Models whose names say that they embed; the others are for talking. */
-const EMBEDS = /embed|bge|gte-|e5-|minilm|nomic|jina|arctic|voyage/i;
-
-async function providerModels(providers: Providers, models: Models) {
-  const known = providers.list();
-  const lists = await models.all();
-  return lists
-    .filter(({ upstream }) => !upstream.builtin)
-    .map(({ upstream, models: listed }) => ({
-      provider: upstream.id,
-      hasKey: known.some(({ id, apiKeyMasked }) => id === upstream.id && apiKeyMasked !== null),
-      models: listed
-        .filter(({ id }) => EMBEDS.test(id))
-        .map(({ id }) => ({ id: `${upstream.id}/${id}`, name: id, dimensions: null })),
-    }));
 }

@@ -20,6 +20,7 @@ import {
   sparseOfMemory,
   sparseQuery,
 } from "./qdrant-payload.ts";
+import type { Sparse } from "./qdrant-payload.ts";
 import { passes, searchText } from "./rank.ts";
 import { BackendError } from "./types.ts";
 import type {
@@ -305,9 +306,9 @@ export class QdrantBackend implements MemoryBackend {
   }
 
   async #upsert(open: Open, collection: string, memory: Memory): Promise<void> {
-    const vector: Record<string, number[] | { indices: number[]; values: number[] }> = {
-      [SPARSE]: sparseOfMemory(memory),
-    };
+    const vector: Record<string, number[] | Sparse> = {};
+    const sparse = sparseOfMemory(memory);
+    if (sparse.indices.length > 0) vector[SPARSE] = sparse;
     if (open.embedder && collection === open.state.physical) {
       const windows = await embedItem(open.embedder, searchText(memory));
       vector[DENSE] = Array.from(windows[0]!, (_, i) => windows.reduce((sum, w) => sum + w[i]!, 0));

@@ -131,8 +131,6 @@ function joinEngine(db: Database, options: EngineOptions) {
     config: options.config,
     seal,
     embedder: (model) => embedding.named(model),
-    models: async () =>
-      embedding.models.list().map(({ name, repo }) => ({ value: `local/${name}`, label: repo })),
     sources: [
       memorySource(db, boxId(db)),
       ...(["episode", "entity", "summary"] as const).map((kind) => recordSource(db, boxId(db), kind)),

@@ -444,3 +444,35 @@ run("a collection of another shape under the name is left alone, and the status 
   expect((await points(`${name}__1`)).length).toBe(1);
   expect((await box.ops.status()).error).toContain("is left alone");
 });
+
+run("a row that the server refuses holds up no other", async () => {
+  const box = openBox(target.name(), { enabled: false });
+  const bad = box.put("This one is refused");
+  for (let i = 0; i < 20; i++) box.put(`Fact ${i}`);
+  // Refused as the server refuses what it cannot read: with the whole request it came in.
+  const refuse = { status: 400, body: '{"status":{"error":"Format error in JSON body"},"time":0}' };
+  target.proxy.fault({
+    ...refuse,
+    when: (m, p, body) => m === "PUT" && p.endsWith("/points") && body.includes(bad),
+  });
+  box.connection.enabled = true;
+  box.mirror.changed();
+  await until(() => box.mirror.filled("memory")?.complete === true);
+  expect((await points(box.connection.collection)).length).toBe(20);
+  target.proxy.heal();
+  await box.retried();
+  expect((await points(box.connection.collection)).length).toBe(21);
+});
+
+run(
+  "a fill of long texts stays below what a server takes at once",
+  async () => {
+    const box = openBox(target.name(), { enabled: false });
+    for (let i = 0; i < 300; i++) box.put(`${i} ${"長い文章。".repeat(6000)}`.slice(0, 32_000));
+    box.connection.enabled = true;
+    box.mirror.changed();
+    await box.settled();
+    expect((await points(box.connection.collection)).length).toBe(300);
+  },
+  30_000,
+);

@@ -3,7 +3,7 @@
 
 export interface Fault {
   /** Only requests that this accepts; all without it. */
-  when?: (method: string, path: string) => boolean;
+  when?: (method: string, path: string, body: string) => boolean;
   /** Answer this instead of asking the server. */
   status?: number;
   body?: string;
@@ -59,8 +59,9 @@ export function startFlaky(target: string): Flaky {
       async fetch(request) {
         const url = new URL(request.url);
         seen.push({ method: request.method, path: url.pathname + url.search, headers: request.headers });
+        const text = faults.some((f) => f.when) ? await request.clone().text() : "";
         const fault = faults.find(
-          (f) => (f.times ?? 1) > 0 && (f.when?.(request.method, url.pathname) ?? true),
+          (f) => (f.times ?? 1) > 0 && (f.when?.(request.method, url.pathname, text) ?? true),
         );
         if (fault) {
           if (fault.times !== undefined) fault.times--;

@@ -33,8 +33,6 @@ export type QdrantDeps = {
   seal: Seal;
   /** The embedder of `provider/model`, `local/static` or `local/transformers`; null: the engine's own. Null: not usable. */
   embedder: (model: string | null) => Promise<Embedder | null>;
-  /** What `embeddingModel` can be, for the settings page. */
-  models: () => Promise<{ value: string; label: string }[]>;
   sources: readonly MirrorSource[];
 };
 
@@ -149,7 +147,6 @@ export function createQdrant(deps: QdrantDeps) {
       search: (input: { query: string; topK: number }) => operations.searchTest(input),
       cleanup: () => operations.cleanup(),
       reconcile: (input: { dryRun: boolean }) => operations.reconcile(input),
-      models: async () => ({ models: await deps.models() }),
       status: () => operations.status(),
     },
   };

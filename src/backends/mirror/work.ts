@@ -19,6 +19,8 @@ const BATCH = 256;
 /** A fill gives way to other jobs after so long. */
 const SLICE_MS = 400;
 const LEASE_MS = 60_000;
+/** Characters that one step of a fill embeds: other calls wait while a local model works. */
+const MOST_CHARACTERS = 100_000;
 
 type Change = PointRef & { jobId: number; kind: Kind };
 
@@ -170,9 +172,33 @@ export async function upsert(
     const named = vectors.get(row) ?? {};
     return { id: row.pointId, vector: named[""] ?? named, payload: row.payload };
   });
-  await q.call("write", (api, init) =>
-    api.upsertPoints({ collection_name: collection, wait: true, points }, init),
-  );
+  for (const part of bySize(points, embedder.dimensions))
+    await q.call("write", (api, init) =>
+      api.upsertPoints({ collection_name: collection, wait: true, points: part }, init),
+    );
+}
+
+/** A server takes 32 MB at once unless it is told otherwise. */
+const MOST_BYTES = 16_000_000;
+
+/** Cuts points into requests of a bearable size, counted from above: 22 bytes a number, 3 a character. */
+function bySize<P extends { payload: Record<string, unknown> }>(
+  points: readonly P[],
+  dimensions: number,
+): P[][] {
+  const parts: P[][] = [];
+  let size = Number.POSITIVE_INFINITY;
+  for (const point of points) {
+    const { content } = point.payload;
+    const bytes = 44 * dimensions + 3 * (typeof content === "string" ? content.length : 0) + 20_000;
+    if (size + bytes > MOST_BYTES) {
+      parts.push([]);
+      size = 0;
+    }
+    parts.at(-1)!.push(point);
+    size += bytes;
+  }
+  return parts;
 }
 
 /** The server makes cosine vectors of unit length, so a sum points where the mean does. */
@@ -181,6 +207,16 @@ function sum(windows: readonly Float32Array[]): number[] {
   const total = Array.from(first!);
   for (const window of rest) for (let i = 0; i < total.length; i++) total[i]! += window[i]!;
   return total;
+}
+
+/** The first rows whose texts together are not long to embed; at least one. */
+function withinLength(rows: MirrorRow[]): MirrorRow[] {
+  let length = 0;
+  const end = rows.findIndex((row) => {
+    for (const text of Object.values(row.texts)) length += text.length;
+    return length > MOST_CHARACTERS;
+  });
+  return end === -1 ? rows : rows.slice(0, Math.max(1, end));
 }
 
 /** One slice of filling in the rows of a kind that have no current point; queues the next until all are there. */
@@ -201,7 +237,7 @@ export function fillHandler(mirror: Mirror): JobHandler {
       if (opened.complete) return;
       const until = performance.now() + SLICE_MS;
       for (;;) {
-        const rows = source.page(opened.cursor, BATCH);
+        const rows = withinLength(source.page(opened.cursor, BATCH));
         if (rows.length === 0) {
           await mirror.complete(q, opened);
           return;
@@ -212,7 +248,7 @@ export function fillHandler(mirror: Mirror): JobHandler {
           rows.map((r) => r.pointId),
         );
         const missing = rows.filter((row) => !samePayload(current.get(row.pointId), row.payload));
-        if (missing.length > 0) await upsert(q, opened.physical, embedder, missing);
+        if (missing.length > 0) await upsertAll(q, opened, embedder, missing);
         opened.cursor = rows.at(-1)!.cursor;
         opened.done += rows.length;
         if (performance.now() > until || run.signal.aborted) {
@@ -227,6 +263,32 @@ export function fillHandler(mirror: Mirror): JobHandler {
       throw asPartDown(thrown);
     }
   };
+
+  /** Rows that are refused are left to the outbox, which tries each again; the others must not wait for them. */
+  async function upsertAll(q: Qdrant, opened: Opened, embedder: Embedder, rows: MirrorRow[]): Promise<void> {
+    const failed = new Map<number, unknown>();
+    const changes = rows.map((row, at) => ({
+      jobId: at,
+      kind: opened.source.kind,
+      pointId: row.pointId,
+      row: at,
+    }));
+    await halve(
+      changes,
+      (part) =>
+        upsert(
+          q,
+          opened.physical,
+          embedder,
+          part.map((c) => rows[c.jobId]!),
+        ),
+      failed,
+    );
+    for (const at of failed.keys()) {
+      const row = rows[at]!;
+      mirror.touch(opened.source.kind, opened.source.kind === "memory" ? row.pointId : row.cursor);
+    }
+  }
 
   function next(opened: Opened, kind: Kind, done: () => void): void {
     transact(db, () => {
