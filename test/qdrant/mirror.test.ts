@@ -69,7 +69,10 @@ function otherModel(size: number): Embedder {
   };
 }
 
-function openBox(name: string, options: { enabled?: boolean; dir?: string; idle?: boolean } = {}): Box {
+function openBox(
+  name: string,
+  options: { enabled?: boolean; dir?: string; idle?: boolean; searchTimeoutMs?: number } = {},
+): Box {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "mirror-"));
   const db = openDatabase(join(dir, "recollect.db"));
   migrate(db, null);
@@ -98,7 +101,7 @@ function openBox(name: string, options: { enabled?: boolean; dir?: string; idle?
     embedder: async () => box.embedder,
     sources: [memorySource(db, boxId(db))],
     probeEveryMs: 20,
-    searchTimeoutMs: 200,
+    searchTimeoutMs: options.searchTimeoutMs ?? 4000,
   });
   jobs.handle("qdrant", outboxHandler(mirror, "test"), { tries: Infinity });
   jobs.handle("qdrant-fill", fillHandler(mirror), { tries: Infinity });
@@ -266,7 +269,7 @@ run("full storage (507, 500) and a wrong key pause the outbox", async () => {
 });
 
 run("a slow server costs a search its deadline, and the reason is given", async () => {
-  const box = openBox(target.name());
+  const box = openBox(target.name(), { searchTimeoutMs: 200 });
   box.put("Drinks oolong tea");
   await box.settled();
   target.proxy.fault({ when: (_, p) => p.endsWith("/points/query"), delay: 5000, times: 1 });

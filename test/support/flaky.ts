@@ -21,6 +21,7 @@ export interface Flaky {
   /** Requests that arrived, faulty ones included. */
   seen: { method: string; path: string; headers: Headers }[];
   fault(fault: Fault): void;
+  /** Ends every fault, and revives. */
   heal(): void;
   /** Refuses connections until revive(). */
   kill(): Promise<void>;
@@ -83,6 +84,11 @@ export function startFlaky(target: string): Flaky {
 
   let server = serve(0);
   const port = server.port ?? 0;
+  let dead = false;
+  const revive = (): void => {
+    if (dead) server = serve(port);
+    dead = false;
+  };
   return {
     url: `http://127.0.0.1:${port}`,
     seen,
@@ -91,11 +97,13 @@ export function startFlaky(target: string): Flaky {
     },
     heal: () => {
       faults = [];
+      revive();
     },
-    kill: () => server.stop(true),
-    revive: () => {
-      server = serve(port);
+    kill: () => {
+      dead = true;
+      return server.stop(true);
     },
+    revive,
     stop: () => server.stop(true),
   };
 }

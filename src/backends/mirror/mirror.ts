@@ -85,7 +85,8 @@ export function createMirror(deps: MirrorDeps) {
 
   const onBreaker = ({ open, reason }: BreakerChange): void => {
     log[open ? "warn" : "info"]("qdrant.breaker", { open, reason });
-    if (open) return;
+  };
+  const onRecovered = (): void => {
     dueNow(db, [OUTBOX, FILL], now());
     jobs.wake();
   };
@@ -102,6 +103,7 @@ export function createMirror(deps: MirrorDeps) {
         { url, apiKey, ...(deps.allowed ? { allowed: deps.allowed } : {}) },
         {
           onBreaker,
+          onRecovered,
           ...(probeEveryMs === undefined ? {} : { probeEveryMs }),
           ...(searchTimeoutMs === undefined ? {} : { searchTimeoutMs }),
         },

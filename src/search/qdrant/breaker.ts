@@ -16,6 +16,8 @@ export type BreakerOptions = {
   /** Rejects while the other side is still down. */
   probe: () => Promise<unknown>;
   onChange?: (change: BreakerChange) => void;
+  /** A call worked after at least one that did not. */
+  onRecovered?: () => void;
   /** Failures in a row that open it. */
   failures?: number;
   /** Milliseconds between probes while open. */
@@ -24,7 +26,7 @@ export type BreakerOptions = {
 
 /** Opens after 5 failures, probes every 15 s. */
 export function createBreaker(options: BreakerOptions): Breaker {
-  const { probe, onChange, failures = 5, probeEveryMs = 15_000 } = options;
+  const { probe, onChange, onRecovered, failures = 5, probeEveryMs = 15_000 } = options;
   let inARow = 0;
   let reason: string | null = null;
   let timer: ReturnType<typeof setInterval> | null = null;
@@ -35,11 +37,14 @@ export function createBreaker(options: BreakerOptions): Breaker {
     timer = null;
   };
   const close = (): void => {
+    const failed = inARow > 0;
     inARow = 0;
     reason = null;
-    if (!timer) return;
-    stop();
-    onChange?.({ open: false, reason: null });
+    if (timer) {
+      stop();
+      onChange?.({ open: false, reason: null });
+    }
+    if (failed) onRecovered?.();
   };
   const tick = async (): Promise<void> => {
     if (probing) return;

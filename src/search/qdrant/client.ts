@@ -61,10 +61,12 @@ export type QdrantOptions = {
   writeTimeoutMs?: number;
   probeEveryMs?: number;
   onBreaker?: (change: BreakerChange) => void;
+  /** A call worked after at least one that did not. */
+  onRecovered?: () => void;
 };
 
 export async function connectQdrant(address: QdrantAddress, options: QdrantOptions = {}): Promise<Qdrant> {
-  const { searchTimeoutMs = 2000, writeTimeoutMs = 10_000, probeEveryMs, onBreaker } = options;
+  const { searchTimeoutMs = 2000, writeTimeoutMs = 10_000, probeEveryMs, onBreaker, onRecovered } = options;
   const { QdrantClient } = await import("@qdrant/js-client-rest");
   const url = new URL(address.url);
   const client = new QdrantClient({
@@ -108,6 +110,7 @@ export async function connectQdrant(address: QdrantAddress, options: QdrantOptio
     // A ready server that refuses the key is still of no use, so the probe asks for something that needs it.
     probe: () => attempt(searchTimeoutMs, async (init) => api.getCollections({}, init)),
     ...(onBreaker ? { onChange: onBreaker } : {}),
+    ...(onRecovered ? { onRecovered } : {}),
     ...(probeEveryMs === undefined ? {} : { probeEveryMs }),
   });
 
