@@ -38,7 +38,7 @@ const FIRST_SHARE: Readonly<Record<ModelClass, number>> = {
   minilm: 0.42,
   other: 0.38,
 };
-const LATER_SHARE = 0.75;
+const LATER_SHARE = 0.9;
 
 /** Whether any row of a kind is relevant to the question. */
 export function passesGate(signals: Signals, model: ModelClass): boolean {

@@ -213,9 +213,7 @@ function createScorer(
     }
     const unplaced = fresh.filter((id) => !places.has(id));
     if (kind === "episode") for (const one of placesOf(db, unplaced)) place(one);
-    else
-      for (const [id, createdAt] of createdTimes(db, kind, unplaced))
-        places.set(id, { id, session: 0, pos: 0, createdAt });
+    else if (question.date !== null) timed(unplaced);
     for (const id of fresh) base.set(id, baseOf(id));
   }
 
@@ -241,6 +239,12 @@ function createScorer(
       db.query<{ n: number }, [number]>("SELECT said_n AS n FROM episodes_terms WHERE id = ?").get(id)?.n ===
       0
     );
+  }
+
+  /** Times of rows that stand in no session; only a date in the question and ties ask for them. */
+  function timed(ids: readonly number[]): void {
+    for (const [id, createdAt] of createdTimes(db, kind, ids))
+      places.set(id, { id, session: 0, pos: 0, createdAt });
   }
 
   function place(one: Place): void {
@@ -294,6 +298,11 @@ function createScorer(
   function rows(pool: readonly number[]): Row[] {
     const byWords = rankOf(pool, (id) => lexical.get(id)?.whole);
     const byVector = new Map(found.vec?.hits.map((hit, at) => [hit.id, at + 1]));
+    if (kind !== "episode" && question.date === null) {
+      const seen = new Map<number, number>();
+      for (const id of pool) seen.set(base.get(id)!, (seen.get(base.get(id)!) ?? 0) + 1);
+      timed(pool.filter((id) => seen.get(base.get(id)!)! > 1));
+    }
     return pool.map((id) => ({
       id,
       ftsRank: byWords.get(id) ?? null,

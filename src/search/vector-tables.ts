@@ -6,7 +6,7 @@
 import type { Database } from "bun:sqlite";
 import { getMeta, setMeta } from "../db/meta.ts";
 
-const TABLES_VERSION = 1;
+const TABLES_VERSION = 2;
 
 /** What has vectors. An episode has one of the whole exchange and, where both sides spoke, one of the user's message. */
 export const parts = ["memory", "episode", "episode_user", "entity", "summary"] as const;
@@ -205,9 +205,9 @@ function createAll(db: Database): void {
   db.run(`CREATE TABLE vec_spaces (id INTEGER PRIMARY KEY AUTOINCREMENT, signature TEXT NOT NULL, dim INTEGER NOT NULL,
     quantization TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('active', 'building')), vec0 INTEGER NOT NULL,
     created_at INTEGER NOT NULL) STRICT`);
-  // `sig`: one bit a dimension, the sign; `rev` counts an owner's changes, so that a cache reads only what is new.
+  // `rev` counts an owner's changes, so that a cache reads only what is new.
   db.run(`CREATE TABLE vec_items (space INTEGER NOT NULL, part TEXT NOT NULL, owner_id INTEGER NOT NULL, item INTEGER NOT NULL,
-    window INTEGER NOT NULL, hash BLOB NOT NULL, rev INTEGER NOT NULL, sig BLOB NOT NULL,
+    window INTEGER NOT NULL, hash BLOB NOT NULL, rev INTEGER NOT NULL,
     PRIMARY KEY (space, part, owner_id, item, window)) STRICT, WITHOUT ROWID`);
   db.run("CREATE INDEX vec_items_rev ON vec_items (space, part, owner_id, rev)");
   db.run(`CREATE TABLE vec_counts (space INTEGER NOT NULL, part TEXT NOT NULL, owner_id INTEGER NOT NULL, n INTEGER NOT NULL,
