@@ -42,7 +42,7 @@ export function getEntity(db: Database, owner: number | null, id: number): Entit
 export function entitiesByIds(db: Database, owner: number, ids: readonly number[]): Map<number, Entity> {
   const rows = db
     .query<Row, [number, string]>(
-      `${SELECT} WHERE e.owner_id = ? AND e.id IN (SELECT value FROM json_each(?))`,
+      `${SELECT} WHERE +e.owner_id = ? AND e.id IN (SELECT value FROM json_each(?))`,
     )
     .all(owner, JSON.stringify(ids));
   return new Map(rows.map((row) => [row.id, entity(row)]));

@@ -170,7 +170,7 @@ export function getEpisode(db: Database, owner: number | null, id: number): Epis
 export function episodesByIds(db: Database, owner: number, ids: readonly number[]): Map<number, Episode> {
   const rows = db
     .query<Row, [number, string]>(
-      `${SELECT} WHERE e.owner_id = ? AND e.id IN (SELECT value FROM json_each(?))`,
+      `${SELECT} WHERE +e.owner_id = ? AND e.id IN (SELECT value FROM json_each(?))`,
     )
     .all(owner, JSON.stringify(ids));
   return new Map(rows.map((row) => [row.id, episode(row)]));

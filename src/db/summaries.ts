@@ -42,7 +42,7 @@ export function getSummary(db: Database, owner: number | null, id: number): Summ
 export function summariesByIds(db: Database, owner: number, ids: readonly number[]): Map<number, Summary> {
   const rows = db
     .query<Row, [number, string]>(
-      `SELECT ${COLUMNS} FROM summaries WHERE owner_id = ? AND id IN (SELECT value FROM json_each(?))`,
+      `SELECT ${COLUMNS} FROM summaries WHERE +owner_id = ? AND id IN (SELECT value FROM json_each(?))`,
     )
     .all(owner, JSON.stringify(ids));
   return new Map(rows.map((row) => [row.id, summary(row)]));

@@ -173,7 +173,7 @@ async function embedThese(
       signal,
     );
   } catch (error) {
-    if (!(error instanceof EmbeddingError) || error.partDown) throw error;
+    if ((error instanceof EmbeddingError && error.partDown) || signal?.aborted) throw error;
     // One of the texts is at fault; alone, each answers for itself.
   }
   let embedded = 0;

@@ -237,7 +237,8 @@ export function createVectorIndex(db: Database): VectorIndex {
     const have = current(now, part, owner);
     const total = have?.held.n ?? ownerVectors(db, now, part, owner).n;
     if (have === null) {
-      void warm(part, owner);
+      // Whoever needs it awaits it; a database that is closed meanwhile ends it.
+      warm(part, owner).catch(() => {});
       if (total > COLD_SCAN) return null;
     }
     // Rows that may not be seen take places, so more are asked for until k may, or all were looked at.

@@ -20,8 +20,13 @@ export function createWords(seed: number) {
       made += syllables[rest % syllables.length];
     return made;
   };
-  /** Rank r comes up about 1/r as often as the first. */
-  const any = () => word(Math.floor(VOCABULARY ** random()) - 1);
+  /** Rank r comes up about 1/r as often as the first; the first forty stand for stop words, which no question searches. */
+  const any = (least = 0) => {
+    for (;;) {
+      const rank = Math.floor(VOCABULARY ** random()) - 1;
+      if (rank >= least) return word(rank);
+    }
+  };
   const topical = (topic: number) =>
     word(300 + ((topic * 7919 + Math.floor(TOPIC_WORDS * random()) * 31) % (VOCABULARY - 300)));
   const about = (topic: number, length: number) =>
@@ -32,7 +37,7 @@ export function createWords(seed: number) {
     /** Six words, two of them the topic's. */
     question: () => {
       const topic = Math.floor(random() * TOPICS);
-      return [topical(topic), topical(topic), ...Array.from({ length: 4 }, any)].join(" ");
+      return [topical(topic), topical(topic), ...Array.from({ length: 4 }, () => any(40))].join(" ");
     },
   };
 }
