@@ -216,6 +216,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     embedding,
     fill: () => indexer.fill(),
     reranker,
+    metrics,
     qdrant: (input) => qdrant.nearest(input),
     primary: backends.forRetrieval,
   });
@@ -257,8 +258,12 @@ function joinEngine(db: Database, options: EngineOptions) {
     redact,
     now,
     settings: () => settings.read(),
-    extract: async ({ user, assistant }) =>
-      extractExchange(user, assistant, { extractFrom: settings.read().extractFrom }),
+    extract: async ({ user, assistant }) => {
+      const read = extractExchange(user, assistant, { extractFrom: settings.read().extractFrom });
+      const result = read.facts.length + read.forgets.length > 0 ? "learned" : "nothing";
+      metrics.count("recollect_extraction_total", { result });
+      return read;
+    },
     holding,
   });
   jobs.handle("extract", learning.handler);
@@ -346,7 +351,13 @@ function joinEngine(db: Database, options: EngineOptions) {
       index: indexer.calls,
       status: { ...status, health: verifier.health },
       jobs: jobs.calls,
-      metrics: createEngineMetrics({ db, metrics, now, qdrantUp }),
+      metrics: createEngineMetrics({
+        db,
+        metrics,
+        now,
+        qdrantUp,
+        cacheHits: async () => (await embedding.status()).cacheStats.hits,
+      }),
       qdrant: qdrant.calls,
     },
     start() {

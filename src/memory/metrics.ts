@@ -11,9 +11,12 @@ export type MetricsDeps = {
   now: () => number;
   /** Whether the last real call to Qdrant worked; null when it is off. */
   qdrantUp: () => Promise<boolean | null>;
+  /** Embeddings answered from the cache since the start. */
+  cacheHits: () => Promise<number>;
 };
 
-export function createEngineMetrics({ db, metrics, now, qdrantUp }: MetricsDeps) {
+export function createEngineMetrics({ db, metrics, now, qdrantUp, cacheHits }: MetricsDeps) {
+  let hits = 0;
   return {
     async snapshot(): Promise<MetricsSnapshot> {
       const counts = countByStatus(db);
@@ -26,6 +29,9 @@ export function createEngineMetrics({ db, metrics, now, qdrantUp }: MetricsDeps)
       }
       const up = await qdrantUp();
       if (up !== null) metrics.set("recollect_qdrant_up", Number(up));
+      const before = hits;
+      hits = await cacheHits();
+      metrics.count("recollect_embedding_cache_hits_total", {}, hits - before);
       return metrics.snapshot();
     },
   };

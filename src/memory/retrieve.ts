@@ -16,6 +16,7 @@ import { newest, standing } from "../search/recent.ts";
 import { queryTerms } from "../search/tokens.ts";
 import type { Candidate, Predicate } from "../search/types.ts";
 import type { VectorIndex } from "../search/vectors.ts";
+import type { Metrics } from "../metrics.ts";
 import { BLOCK_OVERHEAD, renderBlock, renderLine } from "./block.ts";
 import { cutToTokens, estimateTokens } from "./budget.ts";
 import type { Embedding } from "./embedding.ts";
@@ -68,6 +69,8 @@ export type RetrievalDeps = {
   fill: (owner: number) => void;
   reranker: ReturnType<typeof createReranker> | null;
   qdrant: ForeignVectors | null;
+  /** What each channel took, and which was left out. */
+  metrics: Pick<Metrics, "count" | "observe">;
   /** A foreign primary backend, whose memories are searched in place of the rows here. */
   primary: PrimaryMemories | null;
 };
@@ -192,6 +195,7 @@ export function createRetrieval(deps: RetrievalDeps) {
           );
           fromQdrant ||= hits !== null;
           await vectorsReady(kind, owner.id, vector, left);
+          const asked = performance.now();
           ranked.push(
             rankKind(rankDeps, question, {
               kind,
@@ -202,6 +206,7 @@ export function createRetrieval(deps: RetrievalDeps) {
               ...(hits === null ? {} : { hits }),
             }),
           );
+          observe("index", asked);
         }
         notes.push(...ranked.flatMap((one) => one.notes));
         found.push({ owner, candidates: behindFloor(ranked, dropped), ranked });
@@ -285,6 +290,15 @@ export function createRetrieval(deps: RetrievalDeps) {
     return { candidates: ranked.candidates, resolution };
   }
 
+  function observe(channel: string, since: number): void {
+    deps.metrics.observe("recollect_retrieval_seconds", (performance.now() - since) / 1000, { channel });
+  }
+
+  function leftOut(channel: string, left: number): void {
+    const reason = left <= 0 ? "deadline" : "unavailable";
+    deps.metrics.count("recollect_retrieval_dropped_total", { channel, reason });
+  }
+
   async function vectorFor(
     text: string,
     left: Left,
@@ -292,7 +306,10 @@ export function createRetrieval(deps: RetrievalDeps) {
     owners: readonly number[],
     mode: RetrieveInput["mode"],
   ): Promise<Float32Array | null> {
+    const asked = performance.now();
     const { vector, embedder, reason } = await queryVector(deps.embedding, vectors.space(), text, left);
+    if (vector !== null) observe("vector", asked);
+    else if (embedder !== null) leftOut("vector", left());
     if (embedder !== null) for (const owner of owners) deps.fill(owner);
     // With no model at all, words alone are the plain way of the proxy and no fallback from anything.
     const chosen = embedder !== null || deps.embedding.resolve().source !== null;
@@ -331,6 +348,7 @@ export function createRetrieval(deps: RetrievalDeps) {
     )
       return null;
     const { session, retentionDays, now: at } = predicate;
+    const asked = performance.now();
     const answer = await deps.qdrant({
       kind,
       owner,
@@ -343,7 +361,11 @@ export function createRetrieval(deps: RetrievalDeps) {
       limit,
       deadlineMs: Math.max(1, left()),
     });
-    if ("hits" in answer) return answer.hits;
+    if ("hits" in answer) {
+      observe("qdrant", asked);
+      return answer.hits;
+    }
+    leftOut("qdrant", left());
     notes.push(`${answer.reason} The embedded vectors were searched instead.`);
     return null;
   }

@@ -1,5 +1,6 @@
 /** Usage rows: what a request cost, by the provider's word or, where it has none, by estimate. */
 import type { UsageRow } from "../db/usage.ts";
+import type { Metrics } from "../metrics.ts";
 import { estimateTokens } from "../memory/budget.ts";
 import type { TokenUsage } from "../upstream/capture.ts";
 import type { Upstream } from "../upstream/providers.ts";
@@ -30,6 +31,7 @@ export function tokensOf(
 export function createUsageBuffer(
   write: (rows: UsageRow[]) => Promise<void>,
   onError: (error: unknown) => void,
+  metrics: Pick<Metrics, "count" | "observe">,
 ) {
   let rows: UsageRow[] = [];
   let timer: ReturnType<typeof setTimeout> | null = null;
@@ -42,11 +44,26 @@ export function createUsageBuffer(
   };
   return {
     add(row: UsageRow): void {
+      countUsage(metrics, row);
       rows.push(row);
       timer ??= setTimeout(() => void flush(), FLUSH_MS);
     },
     flush,
   };
+}
+
+/** Counts what a row says: tokens by kind, and the time to the first one. */
+export function countUsage(metrics: Pick<Metrics, "count" | "observe">, row: UsageRow): void {
+  const kinds = {
+    in: row.tokensIn,
+    out: row.tokensOut,
+    injected: row.tokensInjected,
+    cached: row.tokensCached,
+  };
+  for (const [kind, tokens] of Object.entries(kinds)) {
+    if (tokens > 0) metrics.count("recollect_tokens_total", { kind }, tokens);
+  }
+  if (row.ttftMs !== null) metrics.observe("recollect_ttft_seconds", row.ttftMs / 1000);
 }
 
 /** A row is in the database this long after its reply at the latest. */

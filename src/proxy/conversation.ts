@@ -19,7 +19,7 @@ import type { Upstream } from "../upstream/providers.ts";
 import { CONTENT_TYPE } from "../upstream/sse.ts";
 import { targetOf } from "../upstream/target.ts";
 import { admit, checkModel } from "./access.ts";
-import { costOf, tokensOf } from "./account.ts";
+import { costOf, countUsage, tokensOf } from "./account.ts";
 import type { createUsageBuffer } from "./account.ts";
 import { readBody, stringMember } from "./body.ts";
 import type { ParsedBody } from "./body.ts";
@@ -236,6 +236,7 @@ async function answerTurn(turn: Turn): Promise<Response> {
   const streaming = turn.body.json["stream"] === true && !route.counting;
   const path = `${endpoints[route.wire]}${route.counting ? "/count_tokens" : ""}`;
   const ownAuthorization = turn.principal.kind !== "key" || turn.principal.ownAuthorization;
+  deps.metrics.observe("recollect_added_seconds", (performance.now() - turn.startedAt) / 1000);
   let forwarded: Forwarded;
   try {
     forwarded = await forward({
@@ -466,6 +467,7 @@ function record(turn: Turn, forwarded: Forwarded | null, ended: Ended, ttftMs: n
     turn.usage.add(row);
     return;
   }
+  countUsage(deps.metrics, row);
   const names = namesAfter(turn, captured);
   // An in-band error is a failure like a cut: recorded as incomplete, teaching nothing.
   const broken = cut || captured.failed;

@@ -16,6 +16,7 @@ export function proxyRoutes(deps: ProxyDeps): { app: Hono<Env>; flush: () => Pro
   const usage = createUsageBuffer(
     (rows) => deps.engine.exchange.addUsage({ rows }),
     (error) => deps.log.error("usage.write.failed", { error }),
+    deps.metrics,
   );
   const post = { "/chat/completions": "chat", "/responses": "responses", "/messages": "messages" } as const;
   for (const [path, wire] of Object.entries(post)) app.post(path, conversationRoute(deps, usage, { wire }));
