@@ -44,11 +44,12 @@ function wire(
   const { config, log } = options;
   const seal = openSeal(config.dataDir);
   if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
-  const watch = createWatch(db);
-  const auth = createAuth({ db, config, watch });
+  // Keys are asked for anew each time. The rest may be a quarter of a millisecond old: no caller can tell.
+  const auth = createAuth({ db, config });
+  const watch = createWatch(db, 0.25);
   const settings = settingsReader(db, undefined, watch);
   const transport = createTransport();
-  const ends: (() => void)[] = [() => transport.close()];
+  const ends: (() => void | Promise<void>)[] = [() => transport.close()];
   const providers = createProviders({ db, seal, watch, demo: options.demo === true });
   if (options.upstream !== undefined) providers.ensure(options.upstream);
   const app = createApp({
@@ -78,7 +79,7 @@ function wire(
     async end(): Promise<void> {
       clearInterval(touch);
       touchUsed();
-      for (const end of ends) end();
+      for (const end of ends) await end();
       await thread.stop();
       db.run("PRAGMA wal_checkpoint(TRUNCATE)");
       db.close();

@@ -186,7 +186,7 @@ describe("messages", () => {
   test("remember, JSON and stream; x-api-key; anthropic headers go through", async () => {
     await teach("I prefer TypeScript for new services.");
     const response = await proxy.post(
-      "/v1/messages",
+      "/v1/messages?beta=true",
       { model: "m/x", max_tokens: 100, messages: [{ role: "user", content: ASK }] },
       {
         ...headers,
@@ -205,6 +205,7 @@ describe("messages", () => {
       "anthropic-beta": "prompt-caching-2024-07-31",
       "anthropic-version": "2023-06-01",
     });
+    expect(upstream.last().path).toBe("/v1/messages?beta=true");
     expect(JSON.stringify(upstream.last().headers)).not.toContain(secret);
     upstream.reply(() => "TypeScript.");
     const text = await (await messages({ messages: [{ role: "user", content: ASK }], stream: true })).text();

@@ -31,7 +31,6 @@ export function tokensOf(
 export function createUsageBuffer(
   write: (rows: UsageRow[]) => Promise<void>,
   onError: (error: unknown) => void,
-  metrics: Pick<Metrics, "count" | "observe">,
 ) {
   let rows: UsageRow[] = [];
   let timer: ReturnType<typeof setTimeout> | null = null;
@@ -44,7 +43,6 @@ export function createUsageBuffer(
   };
   return {
     add(row: UsageRow): void {
-      countUsage(metrics, row);
       rows.push(row);
       timer ??= setTimeout(() => void flush(), FLUSH_MS);
     },
@@ -52,19 +50,19 @@ export function createUsageBuffer(
   };
 }
 
-/** Counts what a row says: tokens by kind, and the time to the first one. */
-export function countUsage(metrics: Pick<Metrics, "count" | "observe">, row: UsageRow): void {
-  const kinds = {
-    in: row.tokensIn,
-    out: row.tokensOut,
-    injected: row.tokensInjected,
-    cached: row.tokensCached,
-  };
-  for (const [kind, tokens] of Object.entries(kinds)) {
-    if (tokens > 0) metrics.count("recollect_tokens_total", { kind }, tokens);
-  }
-  if (row.ttftMs !== null) metrics.observe("recollect_ttft_seconds", row.ttftMs / 1000);
-}
-
 /** A row is in the database this long after its reply at the latest. */
 const FLUSH_MS = 50;
+
+/** Adds rows to what `/metrics` shows. */
+export function countUsage(metrics: Metrics, rows: readonly UsageRow[]): void {
+  const sums = { in: 0, out: 0, injected: 0, cached: 0 };
+  for (const row of rows) {
+    sums.in += row.tokensIn;
+    sums.out += row.tokensOut;
+    sums.injected += row.tokensInjected;
+    sums.cached += row.tokensCached;
+    if (row.ttftMs !== null) metrics.observe("recollect_ttft_seconds", row.ttftMs / 1000);
+  }
+  for (const [kind, tokens] of Object.entries(sums))
+    if (tokens > 0) metrics.count("recollect_tokens_total", { kind }, tokens);
+}

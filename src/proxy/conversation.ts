@@ -234,9 +234,9 @@ async function answerTurn(turn: Turn): Promise<Response> {
   const { deps, request, route } = turn;
   const { signal } = request;
   const streaming = turn.body.json["stream"] === true && !route.counting;
-  const path = `${endpoints[route.wire]}${route.counting ? "/count_tokens" : ""}`;
-  const ownAuthorization = turn.principal.kind !== "key" || turn.principal.ownAuthorization;
+  const path = `${endpoints[route.wire]}${route.counting ? "/count_tokens" : ""}${queryOf(request.url)}`;
   deps.metrics.observe("recollect_added_seconds", (performance.now() - turn.startedAt) / 1000);
+  const ownAuthorization = turn.principal.kind !== "key" || turn.principal.ownAuthorization;
   let forwarded: Forwarded;
   try {
     forwarded = await forward({
@@ -286,6 +286,12 @@ async function answerTurn(turn: Turn): Promise<Response> {
     return new Response(stream, { status: answer.status, headers });
   }
   return wholeOrFollowed(turn, forwarded, headers, plain, settle);
+}
+
+/** The query as it was sent, with its question mark; some clients name beta features in it. */
+function queryOf(url: string): string {
+  const at = url.indexOf("?");
+  return at < 0 ? "" : url.slice(at);
 }
 
 /** The first provider, then those of its fallbacks that are there and speak the format. */
@@ -467,7 +473,7 @@ function record(turn: Turn, forwarded: Forwarded | null, ended: Ended, ttftMs: n
     turn.usage.add(row);
     return;
   }
-  countUsage(deps.metrics, row);
+  countUsage(deps.metrics, [row]);
   const names = namesAfter(turn, captured);
   // An in-band error is a failure like a cut: recorded as incomplete, teaching nothing.
   const broken = cut || captured.failed;

@@ -2,7 +2,7 @@
 import { Hono } from "hono";
 import type { Env } from "../auth.ts";
 import { AppError } from "../error.ts";
-import { createUsageBuffer } from "./account.ts";
+import { countUsage, createUsageBuffer } from "./account.ts";
 import { getModelRoute, listModelsRoute } from "./catalogue.ts";
 import { conversationRoute } from "./conversation.ts";
 import type { ProxyDeps } from "./deps.ts";
@@ -14,9 +14,11 @@ import { wireError, wireOf } from "./wire.ts";
 export function proxyRoutes(deps: ProxyDeps): { app: Hono<Env>; flush: () => Promise<void> } {
   const app = new Hono<Env>();
   const usage = createUsageBuffer(
-    (rows) => deps.engine.exchange.addUsage({ rows }),
+    (rows) => {
+      countUsage(deps.metrics, rows);
+      return deps.engine.exchange.addUsage({ rows });
+    },
     (error) => deps.log.error("usage.write.failed", { error }),
-    deps.metrics,
   );
   const post = { "/chat/completions": "chat", "/responses": "responses", "/messages": "messages" } as const;
   for (const [path, wire] of Object.entries(post)) app.post(path, conversationRoute(deps, usage, { wire }));

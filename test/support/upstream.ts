@@ -84,10 +84,11 @@ export async function startUpstream(options: UpstreamOptions = {}) {
     response: http.ServerResponse,
     bytes: Buffer,
   ): Promise<void> {
-    const path = request.url ?? "/";
+    const full = request.url ?? "/";
+    const path = full.split("?", 1)[0]!;
     const one: Seen = {
       method: request.method ?? "",
-      path,
+      path: full,
       headers: request.headers,
       body: {},
       raw: bytes.toString(),
