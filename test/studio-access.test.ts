@@ -25,6 +25,18 @@ describe("coming in", () => {
     expect(cookie).not.toContain("Secure");
   });
 
+  test("over TLS the cookie is Secure", async () => {
+    const other = await startAppliance({ env: { TRUST_PROXY: "127.0.0.1" } });
+    const response = await fetch(`${other.url}/sign-in`, {
+      method: "POST",
+      redirect: "manual",
+      headers: { ...ours, "x-forwarded-proto": "https" },
+      body: new URLSearchParams({ token: other.token }),
+    });
+    expect(response.headers.getSetCookie()[0]).toContain("Secure");
+    await other.stop();
+  });
+
   test("a wrong token gets the form again with a sentence, and no cookie", async () => {
     const response = await post("/sign-in", { token: "not-the-token-at-all" }, ours);
     expect(response.status).toBe(401);

@@ -43,6 +43,17 @@ describe("one route, page or part", () => {
   });
 });
 
+test("the list asks whether something newer came, and only then offers it", async () => {
+  await remember(box, "Is there already");
+  const { html } = await visitor.get("/dashboard/memory");
+  const ask = /hx-get="(\/dashboard\/memory\/news[^"]+)"/.exec(html)![1]!.replaceAll("&amp;", "&");
+  expect((await visitor.get(ask, { part: true })).html).toContain('hx-trigger="every 10s"');
+  await remember(box, "Came just now");
+  const news = await visitor.get(ask, { part: true });
+  expect(news.html).toContain("Newer ones came.");
+  expect(news.html).not.toContain("hx-trigger");
+});
+
 describe("adding", () => {
   test("without script: back to the list, which tells it once", async () => {
     const sent = await visitor.post("/dashboard/memory/new", {

@@ -83,6 +83,15 @@ describe("memory settings", () => {
   });
 });
 
+test("values that flag or environment fix are shown locked, secrets hidden", async () => {
+  const { html } = await visitor.get("/dashboard/settings/memory");
+  const row = (name: string) => html.slice(html.indexOf(`<code>${name}</code>`)).split("</tr>")[0]!;
+  expect(row("PORT")).toContain("locked by a flag");
+  expect(row("RECOLLECT_MANAGEMENT_TOKEN")).toContain("locked by the environment");
+  expect(row("MEMORY_RRF_K")).toContain("default");
+  expect(html).not.toContain(box.token);
+});
+
 describe("API keys", () => {
   test("the secret is in the answer to making it and nowhere else", async () => {
     const made = await visitor.post("/dashboard/settings/keys/new", {

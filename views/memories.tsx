@@ -1,7 +1,7 @@
 /** The list of memories: stats, filters, rows with their inline edit, bulk actions. */
 import type { Child } from "hono/jsx";
 import { type Memory, memoryTypes } from "../src/memory/types.ts";
-import { ago, count, cut, href, memoryHref, num, until } from "./format.ts";
+import { ago, count, cut, cutWide, href, memoryHref, num, until } from "./format.ts";
 import { Icon, TypeWord } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
 import { type Owner, ownerName, ownerOptions } from "./owners.ts";
@@ -73,7 +73,7 @@ export interface MemoryListProps {
 /** Fewer than the API gives: a page stays below 60 kB. */
 export const PAGE_SIZE = 20;
 
-const name = (memory: Memory) => cut(memory.content.replaceAll(/\s+/g, " "), 32);
+const name = (memory: Memory) => cutWide(memory.content.slice(0, 200).replaceAll(/\s+/g, " "), 30);
 
 /** Why a row stands out: chips after its meta line. */
 const Chips = ({ memory }: { memory: Memory }) => (
@@ -115,7 +115,7 @@ export const MemoryRow = ({
       <div class="memory-main">
         <p class="memory-text" {...voice(memory.content)}>
           <a href={memoryHref(id)}>
-            <Text text={cut(memory.content, 200)} />
+            <Text text={cutWide(memory.content, 180)} />
           </a>
         </p>
         <p class="memory-meta">
@@ -371,6 +371,30 @@ const Nothing = ({ filters }: { filters: MemoryFilters }) =>
     </Empty>
   );
 
+/** Asks every ten seconds whether something newer came; then it offers to show it, and leaves the list as it is. */
+export const News = ({
+  filters,
+  after,
+  found,
+}: {
+  filters: MemoryFilters;
+  after: string;
+  found: boolean;
+}) => {
+  const { q, type, status, owner } = filters;
+  return found ? (
+    <a id="memory-news" class="chip chip-accent" href={listHref(filters, 1)}>
+      Newer ones came. Show them
+    </a>
+  ) : (
+    <span
+      id="memory-news"
+      hx-get={href("/dashboard/memory/news", { q, type, status, owner, after })}
+      hx-trigger="every 10s"
+    />
+  );
+};
+
 export const MemoryList = ({ rows, total, from, filters, owners, editing }: MemoryListProps) => (
   <section class="panel" id="memory-list" aria-label="Memories">
     {rows.length === 0 ? (
@@ -380,6 +404,7 @@ export const MemoryList = ({ rows, total, from, filters, owners, editing }: Memo
         <div class="list-head">
           <input class="pick-all" type="checkbox" data-check-all aria-label="Select all on this page" />
           <span>{count(total, "memory", "memories")}, newest first</span>
+          {from === 0 && rows[0] ? <News filters={filters} after={rows[0].createdAt} found={false} /> : null}
           <span class="push col-uses">Used</span>
           <span class="col-when">Learned</span>
           <span class="col-actions" />

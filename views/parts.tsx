@@ -514,7 +514,6 @@ export const Row = ({
   label,
   hint,
   errors = {},
-  locked,
   children,
 }: PropsWithChildren<{
   form: string;
@@ -522,8 +521,6 @@ export const Row = ({
   label: string;
   hint?: Child;
   errors?: Errors;
-  /** Where a flag or variable fixes the value, its name. */
-  locked?: string | undefined;
 }>) => (
   <div class="row">
     <div class="row-text">
@@ -531,11 +528,6 @@ export const Row = ({
         {label}
       </label>
       {hint ? <p class="hint">{hint}</p> : null}
-      {locked ? (
-        <p class="hint">
-          Fixed by <code>{locked}</code>
-        </p>
-      ) : null}
       <FieldError form={form} name={name} errors={errors} />
     </div>
     <div class="row-control">{children}</div>

@@ -4,6 +4,7 @@ import type { MemorySettings } from "../src/memory/settings.ts";
 import { count, num } from "./format.ts";
 import { type Chrome, MemoryChip, MemoryState, Page } from "./layout.tsx";
 import {
+  Disclosure,
   type Errors,
   FormErrors,
   Head,
@@ -424,6 +425,61 @@ export const SettingsForm = ({
   );
 };
 
+/** A value that is fixed while the server runs. */
+export interface FixedValue {
+  name: string;
+  /** Hidden for secrets. */
+  value: string;
+  from: "flag" | "environment" | "stored" | "default";
+  help: string;
+}
+
+const fixedWords: Record<FixedValue["from"], string> = {
+  flag: "locked by a flag",
+  environment: "locked by the environment",
+  stored: "recollect config set",
+  default: "default",
+};
+
+const FixedValues = ({ values }: { values: readonly FixedValue[] }) => (
+  <Disclosure title={count(values.length, "value")} note={`${num(values.filter(locked).length)} locked`}>
+    <div
+      class="disclosure-body scroll-list"
+      tabindex={0}
+      role="region"
+      aria-label="Values fixed at the start"
+    >
+      <table class="table">
+        <thead>
+          <tr>
+            <th>Name</th>
+            <th>Value</th>
+            <th class="hide-sm">From</th>
+          </tr>
+        </thead>
+        <tbody>
+          {values.map((value) => (
+            <tr>
+              <td>
+                <code>{value.name}</code>
+                <span class="table-sub">{value.help}</span>
+              </td>
+              <td>
+                <code>{value.value || "–"}</code>
+              </td>
+              <td class="hide-sm">
+                {locked(value) ? <span class="chip">{fixedWords[value.from]}</span> : fixedWords[value.from]}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </Disclosure>
+);
+
+const locked = (value: FixedValue): boolean => value.from === "flag" || value.from === "environment";
+
 export interface MemorySettingsProps {
   chrome: Chrome;
   counts: { keys: number; providers: number };
@@ -433,9 +489,18 @@ export interface MemorySettingsProps {
   failed: { group: string; errors: Errors; values: Texts } | null;
   /** Models that can be chosen, as provider/model. */
   models: readonly string[];
+  fixed: readonly FixedValue[];
 }
 
-export const MemorySettingsPage = ({ chrome, counts, cost, values, failed, models }: MemorySettingsProps) => (
+export const MemorySettingsPage = ({
+  chrome,
+  counts,
+  cost,
+  values,
+  failed,
+  models,
+  fixed,
+}: MemorySettingsProps) => (
   <SettingsPage chrome={chrome} tab="memory" title="Memory settings" counts={counts}>
     <OnOff on={chrome.memoryOn} cost={cost} maxTokens={Number(values["maxTokens"])} />
     {settingsGroups.map((group) => (
@@ -448,6 +513,13 @@ export const MemorySettingsPage = ({ chrome, counts, cost, values, failed, model
         />
       </Section>
     ))}
+    <Section
+      id="s-box"
+      title="This box"
+      sub="Read when the server starts. Change them by flag, environment or recollect config set, and start again."
+    >
+      <FixedValues values={fixed} />
+    </Section>
   </SettingsPage>
 );
 

@@ -111,6 +111,10 @@ const Chart = ({ days }: { days: readonly UsageDay[] }) => {
   );
 };
 
+/** What memory added is billed like the rest of the prompt. */
+const memoryShare = (one: UsageDay): string =>
+  one.cost === null || one.tokensIn === 0 ? "–" : ((one.cost * one.tokensInjected) / one.tokensIn).toFixed(4);
+
 const sum = <T,>(rows: readonly T[], of: (row: T) => number): number =>
   rows.reduce((n, row) => n + of(row), 0);
 const costSum = (rows: readonly { cost: number | null }[]): number | null =>
@@ -300,6 +304,7 @@ export const UsagePage = ({ frame, days, byOwner, byModel, span, ttftMs, addedMs
                         <th class="num">Prompt</th>
                         <th class="num">Added</th>
                         {cost === null ? null : <th class="num">Cost</th>}
+                        {cost === null ? null : <th class="num">Of it memory</th>}
                       </tr>
                     </thead>
                     <tbody>
@@ -310,7 +315,10 @@ export const UsagePage = ({ frame, days, byOwner, byModel, span, ttftMs, addedMs
                           <td class="num">{num(one.tokensIn)}</td>
                           <td class="num">{num(one.tokensInjected)}</td>
                           {cost === null ? null : (
-                            <td class="num">{one.cost === null ? "–" : one.cost.toFixed(4)}</td>
+                            <>
+                              <td class="num">{one.cost === null ? "–" : one.cost.toFixed(4)}</td>
+                              <td class="num">{memoryShare(one)}</td>
+                            </>
                           )}
                         </tr>
                       ))}

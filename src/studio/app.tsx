@@ -51,7 +51,12 @@ export type StudioOptions = {
 };
 
 export function createStudio(options: StudioOptions): Hono<Env> {
-  const deps: StudioDeps = { ...options, assets: createAssets(), health: { last: null } };
+  const deps: StudioDeps = {
+    ...options,
+    assets: createAssets(),
+    health: { last: null },
+    memo: { at: 0, week: null },
+  };
   const app = new Hono<Env>();
 
   app.get("/assets/*", async (c) => {

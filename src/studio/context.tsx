@@ -29,6 +29,7 @@ export type StudioDeps = {
   version: string;
   assets: Assets;
   health: HealthMemo;
+  memo: WeekMemo;
   providers: Providers;
   models: Models;
   transport: Transport;
@@ -109,14 +110,26 @@ export async function chromeOf(c: StudioContext, deps: StudioDeps): Promise<Chro
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** Mean of the last week over requests that got something. */
-async function tokensAdded(deps: StudioDeps): Promise<number | null> {
+/** Every page shows these figures, so they are summed at most twice a minute. */
+const WEEK_FRESH_MS = 30_000;
+
+export type WeekMemo = { at: number; week: ReturnType<Engine["usage"]["means"]> | null };
+
+/** Requests and tokens of the last week. */
+export function lastWeek(deps: StudioDeps): ReturnType<Engine["usage"]["means"]> {
   const now = Date.now();
-  const { withMemory, tokensInjected } = await deps.engine.usage.means({
-    owner: null,
-    from: now - WEEK_MS,
-    to: now,
-  });
+  const { memo } = deps;
+  if (memo.week === null || now - memo.at > WEEK_FRESH_MS) {
+    memo.at = now;
+    memo.week = deps.engine.usage.means({ owner: null, from: now - WEEK_MS, to: now });
+    memo.week.catch(() => (memo.week = null));
+  }
+  return memo.week;
+}
+
+/** Mean over requests that got something. */
+async function tokensAdded(deps: StudioDeps): Promise<number | null> {
+  const { withMemory, tokensInjected } = await lastWeek(deps);
   return withMemory === 0 ? null : tokensInjected / withMemory;
 }
 

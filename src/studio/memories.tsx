@@ -19,6 +19,7 @@ import {
   type MemoryFilters,
   type MemoryListProps,
   MemoryRow,
+  News,
   type MemoryStats,
   PAGE_SIZE,
   StatsBoard,
@@ -170,6 +171,14 @@ export function memoriesRoutes(app: Hono<Env>, deps: StudioDeps): void {
   app.get("/dashboard/memory/health", async (c) => {
     const { readHealth } = await import("./health.ts");
     return show(c, <HealthCell health={await readHealth(deps)} />);
+  });
+
+  app.get("/dashboard/memory/news", async (c) => {
+    const query = new URL(c.req.url).searchParams;
+    const filters = filtersOf(query);
+    const after = query.get("after") ?? "";
+    const { data } = await memories.list({ ...listInput(filters), limit: 1, offset: 0 });
+    return show(c, <News filters={filters} after={after} found={(data[0]?.createdAt ?? "") > after} />);
   });
 
   app.get("/dashboard/memory/new", (c) => {

@@ -1,11 +1,12 @@
 /** `/dashboard/settings/memory`: the switch, and every field in groups that are saved by themselves. */
 import type { Hono } from "hono";
 import type { Env } from "../auth.ts";
+import { type Config, type VariableName, variables } from "../config.ts";
 import { AppError } from "../error.ts";
 import { defaultSettings, type MemorySettings, memorySettingsPatch } from "../memory/settings.ts";
 import { check } from "../validate.ts";
 import {
-  type MemoryCost,
+  type FixedValue,
   MemorySettingsPage,
   type MemorySettingsProps,
   MemoryStatePartials,
@@ -22,6 +23,7 @@ import {
   type Fields,
   finish,
   isPart,
+  lastWeek,
   numberOr,
   readForm,
   show,
@@ -61,11 +63,22 @@ function valuesOf(group: SettingsGroup, fields: Fields): { texts: Texts; patch: 
   return { texts, patch };
 }
 
+/** The configuration as it is in force; secrets are named, never shown. */
+function fixedValues(config: Config): FixedValue[] {
+  return Object.entries(variables).map(([key, { help, ...variable }]) => {
+    const name = key as VariableName;
+    const value = config[name];
+    const text = Array.isArray(value) ? value.join(", ") : value === null ? "" : String(value);
+    const secret = "secret" in variable && text !== "";
+    return { name, value: secret ? "••••" : text, from: config.sources[name], help };
+  });
+}
+
 export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
   const { settings } = deps.admin;
 
   const page = async (c: StudioContext, failed: MemorySettingsProps["failed"], status = 200) => {
-    const [chrome, cost, models] = await Promise.all([chromeOf(c, deps), memoryCost(deps), modelNames(deps)]);
+    const [chrome, cost, models] = await Promise.all([chromeOf(c, deps), lastWeek(deps), modelNames(deps)]);
     return show(
       c,
       <MemorySettingsPage
@@ -75,6 +88,7 @@ export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
         values={textsOf(settings.read())}
         failed={failed}
         models={models}
+        fixed={fixedValues(deps.config)}
       />,
       { status },
     );
@@ -94,7 +108,7 @@ export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
       fields["from"] === "welcome" ? (
         await stepsPart(c, deps, chrome)
       ) : (
-        <OnOff on={on} cost={await memoryCost(deps)} maxTokens={settings.read().maxTokens} />
+        <OnOff on={on} cost={await lastWeek(deps)} maxTokens={settings.read().maxTokens} />
       );
     return finish(c, done, { main, parts: <MemoryStatePartials chrome={chrome} />, quiet: true });
   });
@@ -126,13 +140,6 @@ export function settingsRoutes(app: Hono<Env>, deps: StudioDeps): void {
 
 const defaultsOf = (group: SettingsGroup): Record<string, unknown> =>
   Object.fromEntries(group.fields.map(({ name }) => [name, defaultSettings[name]]));
-
-const WEEK_MS = 7 * 86_400_000;
-
-async function memoryCost(deps: StudioDeps): Promise<MemoryCost> {
-  const now = Date.now();
-  return deps.engine.usage.means({ owner: null, from: now - WEEK_MS, to: now });
-}
 
 /** Models that can be chosen, as provider/model; what providers have not said yet is left out, since nobody waits here. */
 export async function modelNames(deps: StudioDeps): Promise<string[]> {
