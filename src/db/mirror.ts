@@ -82,6 +82,13 @@ export function countRecords(db: Database, kind: RecordKind): number {
   return db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${records[kind].table}`).get()!.n;
 }
 
+/** Ids of an owner's rows of a kind. */
+export function recordIds(db: Database, kind: RecordKind, owner: number): number[] {
+  return (
+    db.query(`SELECT id FROM ${records[kind].table} WHERE owner_id = ?`).values(owner) as [number][]
+  ).map(([id]) => id);
+}
+
 /** Whether an owner has any row of a kind. */
 export function hasRows(db: Database, kind: RecordKind | "memory", owner: number): boolean {
   const table = kind === "memory" ? "memories" : records[kind].table;

@@ -321,6 +321,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     backends: () => backends.status(),
   });
   const { exportPage } = createExport(db);
+  const { merge } = createOwners({ db, store });
   return {
     engine: {
       memories: {
@@ -344,7 +345,14 @@ function joinEngine(db: Database, options: EngineOptions) {
         },
         ...createImport({ db, store, hooks: records, redact, now }),
       },
-      owners: { ...createOwners({ db, store }), ...createOwnerEraser({ db, memories, conversations }) },
+      owners: {
+        async merge(input: { from: string; to: string }) {
+          const merged = await merge(input);
+          qdrant.touchOwner(input.to);
+          return merged;
+        },
+        ...createOwnerEraser({ db, memories, conversations }),
+      },
       related: createRelated({ db }),
       models: createModelCalls(embedding),
       retrieval: retrieval.calls,

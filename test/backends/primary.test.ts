@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { startAppliance, until } from "../support/appliance.ts";
 import type { Appliance } from "../support/appliance.ts";
 import { openBox } from "../support/engine-box.ts";
@@ -117,6 +119,8 @@ describe("primary over HTTP", () => {
     const call = calls(box, box.token);
     const shown = JSON.stringify((await call("GET", "/api/settings/memory")).body);
     expect(shown).not.toContain("the-key-of-the-brain");
+    for (const file of readdirSync(box.dataDir).filter((one) => one.startsWith("recollect.db")))
+      expect(readFileSync(join(box.dataDir, file)).includes("the-key-of-the-brain")).toBe(false);
     const { backendConfigs } = JSON.parse(shown) as { backendConfigs: object };
     // What was shown comes back and changes nothing: the primary still answers.
     expect((await call("PUT", "/api/settings/memory", { backendConfigs })).status).toBe(200);

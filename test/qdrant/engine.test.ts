@@ -107,6 +107,29 @@ run("exchanges and entities are mirrored under ids of this box", async () => {
   await until("it goes there too", async () => (await scroll(`${name}_episodes`)).length === 0);
 });
 
+run("rows that come to another owner are found under that one there", async () => {
+  const { conversations, memories, owners } = box.engine;
+  const { memory } = await memories.create({ owner: "k2", origin: "api", content: "Sails on Sundays" });
+  await conversations.upsertEntity({ owner: "k2", name: "Ketch", type: "boat" });
+  const ownersOf = async (collection: string) =>
+    (
+      await target.direct.call("search", (api, init) =>
+        api.scrollPoints({ collection_name: collection, limit: 50, with_payload: true }, init),
+      )
+    ).points.map((p) => p.payload?.["apiKeyId"]);
+  await until(
+    "both points",
+    async () => (await ownersOf(name)).includes("k2") && (await ownersOf(`${name}_entities`)).includes("k2"),
+  );
+  await owners.merge({ from: "k2", to: "k1" });
+  await until(
+    "both moved",
+    async () =>
+      !(await ownersOf(name)).includes("k2") && !(await ownersOf(`${name}_entities`)).includes("k2"),
+  );
+  await memories.remove({ owner: "k1", id: memory.id });
+});
+
 run(
   "when it is lost recall goes on from sqlite-vec and says so; afterwards everything is there",
   async () => {

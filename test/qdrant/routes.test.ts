@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { startAppliance } from "../support/appliance.ts";
 import type { Appliance } from "../support/appliance.ts";
 import { startQdrant } from "../support/qdrant.ts";
@@ -63,6 +65,8 @@ test("enabling moves the engine's selector with it, and back to auto", async () 
   });
   expect(on.body).toMatchObject({ enabled: true, host: server.url, quantization: "int8", hasApiKey: true });
   expect(JSON.stringify(on.body)).not.toContain("secret-of");
+  for (const file of readdirSync(box.dataDir).filter((one) => one.startsWith("recollect.db")))
+    expect(readFileSync(join(box.dataDir, file)).includes("a-secret-of")).toBe(false);
   expect(await selector()).toBe("qdrant");
   await box.call("PUT", "/api/settings/memory", { vectorStore: "sqlite-vec" });
   expect((await box.call("GET", path)).body).toMatchObject({ enabled: false });

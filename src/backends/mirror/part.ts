@@ -2,7 +2,8 @@
 import type { Database } from "bun:sqlite";
 import type { Config } from "../../config.ts";
 import { boxId } from "../../db/meta.ts";
-import { hasRows } from "../../db/mirror.ts";
+import { hasRows, recordIds } from "../../db/mirror.ts";
+import { transact } from "../../db/open.ts";
 import { ownerId } from "../../db/owners.ts";
 import { readMemorySettings } from "../../db/settings.ts";
 import type { Embedder } from "../../embed/types.ts";
@@ -88,6 +89,15 @@ export function createQdrant(deps: QdrantDeps) {
   return {
     mirror,
     operations,
+    /** Rows of exchanges, entities and summaries came to this owner from another, which no hook tells. */
+    touchOwner(name: string): void {
+      const owner = ownerId(db, name);
+      if (owner === null) return;
+      transact(db, () => {
+        for (const kind of ["episode", "entity", "summary"] as const)
+          for (const id of recordIds(db, kind, owner)) mirror.touch(kind, id);
+      });
+    },
     /** Nearest rows by their numbers, for retrieval; or why not. */
     async nearest(
       input: NearestInput,
