@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { startApi, type ApiServer } from "./support/api-server.ts";
+
+// Many rows on a shared machine take their time.
+setDefaultTimeout(60_000);
 
 let api: ApiServer;
 
@@ -87,7 +90,7 @@ describe("deleting a session", () => {
   });
 
   test("a long one goes whole while other calls are answered", async () => {
-    const { session } = await talk("gone-3", "quittenmond", 3000);
+    const { session } = await talk("gone-3", "quittenmond", 1500);
     let running = true;
     const deleted = api.anna("DELETE", `/sessions/${session}?memories=true`).finally(() => (running = false));
     let answered = 0;

@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { startAppliance, until, type Appliance } from "./support/appliance.ts";
 import { STATIC_REPO, testModels } from "./support/models.ts";
+
+// Many rows on a shared machine take their time.
+setDefaultTimeout(60_000);
 
 const models = testModels();
 

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { startConversations, type ConversationServer } from "./support/conversation-server.ts";
+
+// Many rows on a shared machine take their time.
+setDefaultTimeout(60_000);
 
 let server: ConversationServer;
 

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { startApi, type ApiServer } from "./support/api-server.ts";
+
+// Many rows on a shared machine take their time.
+setDefaultTimeout(60_000);
 
 let api: ApiServer;
 let other: ApiServer;

@@ -1,7 +1,6 @@
 /** Merges a lexical index after many deletions, so that the deleted words leave the file: at once, and by a job should this process end before. */
 import type { Database } from "bun:sqlite";
-import { transact } from "../db/open.ts";
-import { purgeStep, startPurge, withMarks, type LexicalIndex } from "../search/purge.ts";
+import { purge, withMarks, type LexicalIndex } from "../search/purge.ts";
 import type { Jobs } from "./jobs.ts";
 
 export type Purge = {
@@ -16,10 +15,7 @@ const LATER_MS = 60_000;
 
 export function createPurge({ db, jobs, now }: { db: Database; jobs: Jobs; now: () => number }): Purge {
   async function merge(index: LexicalIndex): Promise<void> {
-    transact(db, () => startPurge(db, index));
-    while (transact(db, () => purgeStep(db, index))) {
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    for (const _step of purge(db, index)) await new Promise((resolve) => setImmediate(resolve));
   }
 
   jobs.handle("purge", (job) => merge((job.payload as { index: LexicalIndex }).index), { tries: Infinity });
