@@ -56,6 +56,14 @@ describe("POST /api/memory", () => {
     expect((await api.anna("GET", "/api/memory")).json.total).toBe(before);
   });
 
+  test("counts characters, so that an emoji is one", async () => {
+    const put = async (content: string, key: string) =>
+      (await api.anna("POST", "/api/memory", { content, key })).status;
+    expect(await put("🙂".repeat(32_768), "🙂".repeat(200))).toBe(201);
+    expect(await put("🙂".repeat(32_769), "k")).toBe(400);
+    expect(await put("x", "🙂".repeat(201))).toBe(400);
+  });
+
   test("asks management for an owner that is known", async () => {
     expect((await api.management("POST", "/api/memory", { content: "x y" })).json.error.param).toBe(
       "apiKeyId",

@@ -13,18 +13,19 @@ export type Redact = {
 export function cleanContent(content: string, redact: Redact): { text: string; count: number } {
   const text = content.toWellFormed().replaceAll("\0", "").trim();
   if (text === "") throw invalid("content", "must not be empty");
-  if (text.length > limits.content) throw invalid("content", `must be at most ${limits.content} characters`);
+  if (isLonger(text, limits.content))
+    throw invalid("content", `must be at most ${limits.content} characters`);
   const result = redact.text(text);
-  return { ...result, text: result.text.slice(0, limits.content) };
+  return { ...result, text: cut(result.text, limits.content) };
 }
 
 export function cleanKey(key: string | null, redact: Redact): { text: string | null; count: number } {
   if (key === null) return { text: null, count: 0 };
   const text = key.toWellFormed().replaceAll("\0", "").trim();
   if (text === "") throw invalid("key", "must not be empty; leave it out for a memory without a key");
-  if (text.length > limits.key) throw invalid("key", `must be at most ${limits.key} characters`);
+  if (isLonger(text, limits.key)) throw invalid("key", `must be at most ${limits.key} characters`);
   const result = redact.text(text);
-  return { ...result, text: result.text.slice(0, limits.key) };
+  return { ...result, text: cut(result.text, limits.key) };
 }
 
 /** A JSON object of at most 16 kB, secrets redacted. */
@@ -34,4 +35,20 @@ export function cleanMetadata(metadata: JsonObject, redact: Redact): { value: Js
     throw invalid("metadata", `must be at most ${limits.metadataBytes} bytes of JSON`);
   }
   return redact.json(metadata);
+}
+
+/** Characters are code points, so that an emoji is one and is never cut in half. */
+function isLonger(text: string, max: number): boolean {
+  return text.length > max && cut(text, max).length < text.length;
+}
+
+function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  let end = 0;
+  let count = 0;
+  for (const character of text) {
+    if (count++ === max) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
 }
