@@ -2,7 +2,17 @@
 import fc from "fast-check";
 import type { JsonSchema } from "../../src/schemas/json-schema.ts";
 import type { ApiServer } from "./api-server.ts";
-import { bodySchema, fill, rawBodyType, routes, valid, type Known, type Route } from "./openapi.ts";
+import {
+  bodySchema,
+  fill,
+  junk,
+  nearly,
+  rawBodyType,
+  routes,
+  valid,
+  type Known,
+  type Route,
+} from "./openapi.ts";
 import type { Document } from "../../src/api/document.ts";
 import { fitting, type Seeded } from "./seed-owner.ts";
 
@@ -87,42 +97,8 @@ function request(route: Route, document: Document, seeded: Seeded): fc.Arbitrary
   return fc.tuple(path, body).map(([to, text]) => ({ route, path: to, body: text ?? null, type }));
 }
 
-const junk = fc.oneof(
-  fc.jsonValue({ maxDepth: 2 }),
-  fc.string({ unit: "binary", maxLength: 50 }),
-  fc.constantFrom(
-    "",
-    "null",
-    "-1",
-    "1e309",
-    "9007199254740993",
-    "\0",
-    "\ud800",
-    "__proto__",
-    "%",
-    "' OR 1=1 --",
-    "😀".repeat(50),
-  ),
-  fc.bigInt().map(String),
-);
-
 function mostly(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 12, arbitrary: value }, { weight: 1, arbitrary: junk });
-}
-
-/** A right value with one part replaced, removed or added. */
-function nearly(value: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
-  return fc
-    .tuple(value, fc.nat(), junk, fc.constantFrom("replace", "remove", "add"))
-    .map(([whole, at, bad, how]) => {
-      if (typeof whole !== "object" || whole === null) return JSON.stringify(bad);
-      const copy: Record<string, unknown> = { ...whole };
-      const names = Object.keys(copy);
-      const name = names[at % Math.max(1, names.length)] ?? "x";
-      if (how === "remove") delete copy[name];
-      else copy[how === "add" ? JSON.stringify(bad).slice(0, 20) : name] = bad;
-      return JSON.stringify(copy);
-    });
 }
 
 /** JSON lines, of the kinds that imports take and of none. */

@@ -52,11 +52,11 @@ export type Known = (name: string) => fc.Arbitrary<unknown> | null;
 /** Values that a JSON schema admits. `known` may choose the values of properties by name. */
 export function valid(
   schema: JsonSchema,
-  document: Document,
+  document: Document | null = null,
   known: Known = () => null,
 ): fc.Arbitrary<unknown> {
   const inner = (part: JsonSchema) => valid(part, document, known);
-  if (schema.$ref) return inner(document.components.schemas[schema.$ref.split("/").at(-1)!]!);
+  if (schema.$ref) return inner(document!.components.schemas[schema.$ref.split("/").at(-1)!]!);
   const alternatives = schema.anyOf ?? schema.oneOf;
   if (alternatives) return fc.oneof(...alternatives.map(inner));
   if (schema.const !== undefined) return fc.constant(schema.const);
@@ -88,7 +88,7 @@ export function valid(
   }
 }
 
-function object(schema: JsonSchema, document: Document, known: Known): fc.Arbitrary<unknown> {
+function object(schema: JsonSchema, document: Document | null, known: Known): fc.Arbitrary<unknown> {
   const properties = Object.entries(schema.properties ?? {});
   if (properties.length === 0)
     return fc.dictionary(fc.string({ maxLength: 20 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 });
@@ -119,4 +119,39 @@ function text(schema: JsonSchema): fc.Arbitrary<string> {
 
 function bound(value: unknown, otherwise: number): number {
   return typeof value === "number" ? value : otherwise;
+}
+
+/** Values that nothing wants. */
+export const junk = fc.oneof(
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.string({ unit: "binary", maxLength: 50 }),
+  fc.constantFrom(
+    "",
+    "null",
+    "-1",
+    "1e309",
+    "9007199254740993",
+    "\0",
+    "\ud800",
+    "__proto__",
+    "%",
+    "' OR 1=1 --",
+    "😀".repeat(50),
+  ),
+  fc.bigInt().map(String),
+);
+
+/** A right value with one part replaced, removed or added. */
+export function nearly(value: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
+  return fc
+    .tuple(value, fc.nat(), junk, fc.constantFrom("replace", "remove", "add"))
+    .map(([whole, at, bad, how]) => {
+      if (typeof whole !== "object" || whole === null) return JSON.stringify(bad);
+      const copy: Record<string, unknown> = { ...whole };
+      const names = Object.keys(copy);
+      const name = names[at % Math.max(1, names.length)] ?? "x";
+      if (how === "remove") delete copy[name];
+      else copy[how === "add" ? JSON.stringify(bad).slice(0, 20) : name] = bad;
+      return JSON.stringify(copy);
+    });
 }
