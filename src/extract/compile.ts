@@ -1,6 +1,8 @@
 /** Turns a language file into regular expressions, once a language. */
 import type { Lang } from "../text/language.ts";
 import type { Cue, Language } from "./lang/shape.ts";
+import { prefixesOf } from "./prefixes.ts";
+import type { Role } from "./types.ts";
 
 /** Letters and digits of words written with blanks, for boundaries: `\b` knows ASCII only. */
 const WORD = "\\w\\u00c0-\\u024f";
@@ -18,9 +20,8 @@ export interface Compiled {
   language: Language;
   /** Chinese or Japanese: no blanks between words. */
   dense: boolean;
-  /** Global; every place where a cue may stand. */
-  candidates: RegExp;
-  cues: readonly CompiledCue[];
+  /** The cues that may match where the text goes on like this (three characters, any case), in their order. */
+  cuesAt: (role: Role, beginning: string) => readonly CompiledCue[];
   /** Anchored at both ends. */
   leads: RegExp;
   /** Anchored at the start. */
@@ -68,6 +69,9 @@ export function compile(language: Language): Compiled {
   return found;
 }
 
+/** What may stand before the first word. */
+const OPENING = "[\\s\"'“”„«»‘’()\\[\\]¿¡*_~#>•·.,:;!?…\u2013\u2014-]{0,20}";
+
 /** Matches nothing: stands for an empty list. */
 const NEVER = "(?!)";
 
@@ -86,23 +90,19 @@ function build(language: Language): Compiled {
       .replaceAll("\\b", `(?![${WORD}])`);
   const words = (pattern: string): string => `${before}(?:${source(pattern)})${after}`;
   const regex = (pattern: string, flags = "i"): RegExp => new RegExp(pattern, flags);
-  const unnamed = (pattern: string): string => source(pattern).replaceAll(/\(\?<(?![=!])\w+>/g, "(?:");
   const clause = "(?:^|[.,;:¿¡(\\u2013\\u2014\\u2026\\u3001\\uff0c\\uff1b\\uff1a]|\\s-)\\s*";
   return {
     language,
     dense,
-    candidates: regex(
-      language.lang === "ja"
-        ? "(?:^|(?<=[\\s、，,：:；…!！])|(?<=(?:ので|から|けど|けれど|ですが|ますが|して|いて|くて|んで)(?=\\S)))(?=\\S)"
-        : `${before}(?=${language.cues.map((cue) => `(?:${unnamed(cue.head)})`).join("|")})`,
-      "gi",
+    cuesAt: dispatcher(
+      language.cues.map((cue) => ({
+        cue,
+        head: regex(`(?:${source(cue.head)})${cue.head === "" ? "" : after}`, "iy"),
+        tail: cue.tail === undefined ? null : regex(source(cue.tail)),
+        not: cue.not === undefined ? null : regex(`(?:${source(cue.not)})${after}`, "iy"),
+        prefixes: cue.head === "" ? new Set([""]) : prefixesOf(source(cue.head)),
+      })),
     ),
-    cues: language.cues.map((cue) => ({
-      cue,
-      head: regex(`(?:${source(cue.head)})${cue.head === "" ? "" : after}`, "iy"),
-      tail: cue.tail === undefined ? null : regex(source(cue.tail)),
-      not: cue.not === undefined ? null : regex(`(?:${source(cue.not)})${after}`, "iy"),
-    })),
     leads: regex(`^(?:(?:${source(language.leads)})${after}[\\s,:!.…~～、，'"*_-]*){0,6}$`),
     fronts: regex(
       `^(?:(?:${source(language.leads)})${after}[\\s,!.…、，]*){0,3}(?:${source(language.fronts)})${after}`,
@@ -111,8 +111,8 @@ function build(language: Language): Compiled {
     contrasts: regex(words(language.contrasts), "gi"),
     blocks: regex(words(language.blocks)),
     supposes: regex(
-      `^[\\s\\p{P}]*(?:(?:${source(language.leads)})${after}[\\s,!.…、，]*){0,3}(?:${source(language.supposes)})${after}`,
-      "iu",
+      `^${OPENING}(?:(?:${source(language.leads)})${after}[\\s,!.…、，]*){0,3}(?:${source(language.supposes)})${after}`,
+      "i",
     ),
     asks: regex(
       `(?:${clause}(?:(?:${source(language.leads)})${after}[\\s,:…、，]*){0,3}|${before}(?:${source(language.joins)})\\s+)(?:${source(language.asks)})${after}|¿`,
@@ -131,11 +131,39 @@ function build(language: Language): Compiled {
     passing: regex(`^(?:${source(language.passing)})$`),
     states: regex(`^(?:${source(language.states)})${after}`),
     corrects: regex(
-      `(?:^|[,;:]|\\s[-\\u2013])[\\s\\p{P}]*(?:(?:${source(language.leads)})${after}[\\s,:!.…、，-]*){0,4}(?:${source(language.corrects)})${after}`,
-      "iu",
+      `(?:^|[,;:]|\\s[-\\u2013])${OPENING}(?:(?:${source(language.leads)})${after}[\\s,:!.…、，-]*){0,4}(?:${source(language.corrects)})${after}`,
+      "i",
     ),
     notOld: regex(source(language.notOld)),
     keyless: regex(words(language.keyless), "gi"),
+  };
+}
+
+const REMEMBERED = 5_000;
+
+/** Finds the cues by the next three characters, each combination once. */
+function dispatcher(
+  cues: ReadonlyArray<CompiledCue & { prefixes: ReadonlySet<string> }>,
+): Compiled["cuesAt"] {
+  const known = {
+    user: new Map<string, readonly CompiledCue[]>(),
+    assistant: new Map<string, readonly CompiledCue[]>(),
+  };
+  return (role, beginning) => {
+    const cache = known[role];
+    const found = cache.get(beginning);
+    if (found !== undefined) return found;
+    const lower = beginning.toLowerCase().replaceAll(/\\s/g, " ");
+    const fitting = cues.filter(({ cue, prefixes }) => {
+      if (role === "assistant" ? cue.you !== true && cue.sayAssistant === undefined : cue.you === true)
+        return false;
+      for (let length = 0; length <= lower.length; length += 1)
+        if (prefixes.has(lower.slice(0, length))) return true;
+      return false;
+    });
+    if (cache.size >= REMEMBERED) cache.clear();
+    cache.set(beginning, fitting);
+    return fitting;
   };
 }
 

@@ -105,29 +105,52 @@ function findCues(sentence: string, compiled: Compiled, options: FindOptions): F
   const found: Found[] = [];
   const quotes = quotedRanges(sentence);
   let next = 0;
-  compiled.candidates.lastIndex = 0;
-  for (
-    let match = compiled.candidates.exec(sentence);
-    match !== null;
-    match = compiled.candidates.exec(sentence)
-  ) {
-    const at = match.index;
-    compiled.candidates.lastIndex = at + 1;
+  for (const at of places(sentence, compiled)) {
     if (at < next) continue;
+    const cues = compiled.cuesAt(options.role, sentence.slice(at, at + 3));
+    if (cues.length === 0) continue;
     if (quotes.some(([start, end]) => at > start && at < end)) continue;
+    const best = bestCue(sentence, at, cues, compiled, options);
+    if (best === null) continue;
     const clause = clauseStart(sentence, at, next, compiled);
     if (clause === null) continue;
-    const best = bestCue(sentence, at, clause, compiled, options);
-    if (best === null) continue;
     const { cue } = best.compiled;
     if ((options.asked || at >= options.limit) && cue.inQuestion !== true) continue;
     if (cue.first === true && !isFirst(sentence, at, compiled)) continue;
     if (isBlocked(sentence, at, compiled)) continue;
-    found.push(best);
+    found.push({ ...best, clause });
     next = best.next;
     if (cue.whole === true) break;
   }
   return found;
+}
+
+/** Beginnings of words; of clauses in Japanese, where the cue closes the clause; every character in Chinese. */
+function* places(sentence: string, compiled: Compiled): Generator<number> {
+  if (compiled.language.lang === "ja") {
+    for (const match of sentence.matchAll(JAPANESE_CLAUSE)) yield match.index;
+    return;
+  }
+  for (let at = 0; at < sentence.length; at += 1) {
+    const code = sentence.charCodeAt(at);
+    if (code <= 0x20) continue;
+    if (compiled.dense || at === 0 || !isWordCode(sentence.charCodeAt(at - 1))) yield at;
+  }
+}
+
+const JAPANESE_CLAUSE =
+  /(?:^|(?<=[\s、，,：:；…!！])|(?<=(?:ので|から|けど|けれど|ですが|ますが|して|いて|くて|んで)(?=\S)))(?=\S)/g;
+
+/** Letters, digits and the apostrophe: a word goes on behind them. */
+function isWordCode(code: number): boolean {
+  return (
+    (code >= 0x61 && code <= 0x7a) ||
+    (code >= 0x41 && code <= 0x5a) ||
+    (code >= 0x30 && code <= 0x39) ||
+    code === 0x27 ||
+    code === 0x5f ||
+    (code >= 0xc0 && code <= 0x24f)
+  );
 }
 
 function isFirst(sentence: string, at: number, compiled: Compiled): boolean {
@@ -138,16 +161,14 @@ function isFirst(sentence: string, at: number, compiled: Compiled): boolean {
 function bestCue(
   sentence: string,
   at: number,
-  clause: number,
+  cues: readonly CompiledCue[],
   compiled: Compiled,
   options: FindOptions,
-): Found | null {
-  let best: Found | null = null;
-  for (const candidate of compiled.cues) {
+): Omit<Found, "clause"> | null {
+  let best: Omit<Found, "clause"> | null = null;
+  for (const candidate of cues) {
     const { cue, head, tail, not } = candidate;
     if (cue.marked === true && !options.corrects) continue;
-    if (options.role === "assistant" ? cue.you !== true && cue.sayAssistant === undefined : cue.you === true)
-      continue;
     head.lastIndex = at;
     const match = head.exec(sentence);
     if (match === null) continue;
@@ -169,7 +190,7 @@ function bestCue(
       next = valueEnd + closing[0].length;
       groups = { ...groups, ...closing.groups };
     }
-    const one: Found = { compiled: candidate, at, clause, valueAt, valueEnd, next, groups };
+    const one = { compiled: candidate, at, valueAt, valueEnd, next, groups };
     if (tail === null || cue.tight === true) return best ?? one;
     if (best === null || next < best.next) best = one;
   }

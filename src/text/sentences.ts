@@ -70,7 +70,19 @@ export function sentences(text: string, from = 0, to = text.length): Sentence[] 
 }
 
 function isMark(char: string): boolean {
-  return char === "." || char === "!" || char === "?" || char === "…" || DENSE_END.test(char);
+  switch (char) {
+    case ".":
+    case "!":
+    case "?":
+    case "…":
+    case "。":
+    case "！":
+    case "？":
+    case "｡":
+      return true;
+    default:
+      return false;
+  }
 }
 
 function ends(text: string, first: number, after: number, to: number, run: string): boolean {
