@@ -20,7 +20,7 @@ export interface Compiled {
   language: Language;
   /** Chinese or Japanese: no blanks between words. */
   dense: boolean;
-  /** The cues that may match where the text goes on like this (three characters, any case), in their order. */
+  /** The cues that may match where the text goes on like this ({@link LENGTH} characters, any case), in their order. */
   cuesAt: (role: Role, beginning: string) => readonly CompiledCue[];
   /** Anchored at both ends. */
   leads: RegExp;
@@ -139,7 +139,7 @@ function build(language: Language): Compiled {
   };
 }
 
-const REMEMBERED = 5_000;
+const REMEMBERED = 10_000;
 
 /** Finds the cues by the next three characters, each combination once. */
 function dispatcher(

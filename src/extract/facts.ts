@@ -16,6 +16,8 @@ export const LONGEST_TEXT = 65_536;
 const TRIED = 3;
 const NEARLY = 0.3;
 const SURE = 0.7;
+/** Kana or Han. */
+const DENSE = /[\u3040-\u30ff\u3400-\u9fff]/;
 
 /**
  * What a text says about its writer (`user`), or what an assistant says it decided, or says about the user
@@ -95,7 +97,13 @@ function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
     .slice(0, TRIED)
     .map((score) => compile(languages[score.lang]));
   if (best >= SURE) return own;
-  const tried = [...own, ...message, ...(message.length === 0 ? Object.values(languages).map(compile) : [])];
+  const any =
+    message.length === 0
+      ? Object.values(languages)
+          .map(compile)
+          .filter((one) => !one.dense || DENSE.test(line))
+      : [];
+  const tried = [...own, ...message, ...any];
   return tried.filter((compiled, index) => tried.indexOf(compiled) === index);
 }
 

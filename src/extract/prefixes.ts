@@ -4,14 +4,14 @@
  */
 
 /** Letters looked at. */
-const LENGTH = 3;
+export const LENGTH = 5;
 /** More beginnings than this are as good as any. */
 const MOST = 4000;
 
 type Prefixes = ReadonlySet<string>;
 
 /**
- * Lower-case beginnings, of up to three characters, of whatever the pattern matches. One of fewer characters may go on
+ * Lower-case beginnings, of up to five characters, of whatever the pattern matches. One of fewer characters may go on
  * in any way; the empty one says that anything may match.
  */
 export function prefixesOf(source: string): Prefixes {

@@ -2,6 +2,7 @@
 import { lower } from "../text/fold.ts";
 import type { Compiled, CompiledCue } from "./compile.ts";
 import { slug, slugKey } from "./keys.ts";
+import { LENGTH } from "./prefixes.ts";
 import { render } from "./render.ts";
 import type { Category, Fact, FactType, Forget, Polarity, Role } from "./types.ts";
 import { cutValue, hasSubstance, shorten, tidyValue } from "./value.ts";
@@ -104,12 +105,15 @@ interface FindOptions {
 function findCues(sentence: string, compiled: Compiled, options: FindOptions): Found[] {
   const found: Found[] = [];
   const quotes = quotedRanges(sentence);
+  let quote = 0;
   let next = 0;
   for (const at of places(sentence, compiled)) {
     if (at < next) continue;
-    const cues = compiled.cuesAt(options.role, sentence.slice(at, at + 3));
+    const cues = compiled.cuesAt(options.role, sentence.slice(at, at + LENGTH));
     if (cues.length === 0) continue;
-    if (quotes.some(([start, end]) => at > start && at < end)) continue;
+    while ((quotes[quote]?.[1] ?? sentence.length) <= at) quote += 1;
+    // The mark itself may begin an instruction: 「stop」 and what to do then.
+    if ((quotes[quote]?.[0] ?? sentence.length) < at) continue;
     const best = bestCue(sentence, at, cues, compiled, options);
     if (best === null) continue;
     const clause = clauseStart(sentence, at, next, compiled);
@@ -134,6 +138,7 @@ function* places(sentence: string, compiled: Compiled): Generator<number> {
   for (let at = 0; at < sentence.length; at += 1) {
     const code = sentence.charCodeAt(at);
     if (code <= 0x20) continue;
+    if (code < 0x80 && !isWordCode(code) && !compiled.dense) continue;
     if (compiled.dense || at === 0 || !isWordCode(sentence.charCodeAt(at - 1))) yield at;
   }
 }
@@ -166,6 +171,9 @@ function bestCue(
   options: FindOptions,
 ): Omit<Found, "clause"> | null {
   let best: Omit<Found, "clause"> | null = null;
+  // Most cues of a place share the place of their value: the clause is measured once.
+  let measured = -1;
+  let measure = 0;
   for (const candidate of cues) {
     const { cue, head, tail, not } = candidate;
     if (cue.marked === true && !options.corrects) continue;
@@ -182,8 +190,17 @@ function bestCue(
     let next = Math.max(at + match[0].length, at + 1);
     let groups: Record<string, string | undefined> = { ...match.groups };
     if (tail !== null) {
-      let clauseText = sentence.slice(valueAt, valueAt + LONGEST_TAIL_SEARCH);
-      if (cue.tight === true) clauseText = clauseText.slice(0, clauseLength(clauseText, compiled));
+      let clauseText = sentence.slice(
+        valueAt,
+        valueAt + (compiled.dense ? LONGEST_TAIL_SEARCH / 3 : LONGEST_TAIL_SEARCH),
+      );
+      if (cue.tight === true) {
+        if (measured !== valueAt) {
+          measured = valueAt;
+          measure = clauseLength(clauseText, compiled);
+        }
+        clauseText = clauseText.slice(0, measure);
+      }
       const closing = tail.exec(clauseText);
       if (closing === null) continue;
       valueEnd = valueAt + closing.index;
@@ -306,6 +323,7 @@ function readCue(
     tidyValue(needsCut(match) ? cutValue(raw, compiled) : raw, compiled),
     LONGEST_VALUE_IN_KEY,
   );
+  if (cue.family === "forget" || cue.you === true) value = beforeReason(value);
   if (!hasSubstance(value)) {
     // "I smoke no more": the verb is all there is.
     const verb = groups["verb"] ?? groups["verb2"];
@@ -376,7 +394,7 @@ function factOf(
   return {
     category,
     type: TYPES[category],
-    key: slugKey(category, category === "pattern" ? withoutAdverbs(value, compiled) : value, slot),
+    key: slugKey(category, category === "pattern" ? withoutAdverbs(value) : value, slot),
     slot,
     content,
     value,
@@ -397,8 +415,19 @@ function slotOf(slot: CompiledCue["cue"]["slot"], thing: string | undefined): st
   return slot;
 }
 
+const FREQUENCY =
+  /(?<![\p{L}'])(?:immer|meistens|meist|normalerweise|üblicherweise|gewöhnlich|oft|häufig|stets|nie|niemals|toujours|souvent|jamais|généralement|habituellement|siempre|normalmente|nunca|jamás|sempre|geralmente|di solito|spesso|mai|altijd|meestal|gewoonlijk|doorgaans|vaak|nooit|aina|yleensä|usein|koskaan|ikinä)(?![\p{L}])|いつも|普段は?|絶対に?|決して|一切|毎日|毎朝/giu;
+
 /** Keys of habits leave "always" and "never" out, so that a habit that ends meets the one it ends. */
-function withoutAdverbs(value: string, compiled: Compiled): string {
-  const rest = value.replaceAll(compiled.keyless, " ");
+function withoutAdverbs(value: string): string {
+  const rest = value.replaceAll(FREQUENCY, " ");
   return hasSubstance(rest) ? rest : value;
+}
+
+const LISTS = /(?<![\p{L}])(?:and|or|und|oder|et|ou|y|o|e|ed|en|of|ja|tai|sowie)(?![\p{L}])/iu;
+
+/** Behind a comma, unless a list goes on there, stands why: "forget what I said about boats, wrong chat". */
+function beforeReason(value: string): string {
+  const comma = value.search(/[,;，]\s?/);
+  return comma <= 0 || LISTS.test(value.slice(comma)) ? value : value.slice(0, comma);
 }

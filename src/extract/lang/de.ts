@@ -30,7 +30,7 @@ export const german: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:vergiss|vergesse|vergessen|streiche|streich|lösche?|ignoriere?)(?: (?:bitte|mal|einfach|jetzt|alles|doch|am besten))*,? ?(?:das, was|was|alles, was|alles was|das was|alles) (?:ich|wir|du)(?: dir| mir)?(?: \\S+){0,2}? (?:über|zu|zum|zur|von|vom|wegen|bezüglich|in bezug auf|betreffend)`,
+      head: `${ASK}(?:vergiss|vergesse|vergessen|streiche|streich|lösche?|ignoriere?)(?: (?:bitte|mal|einfach|jetzt|alles|doch|am besten)){0,5},? ?(?:das, was|was|alles, was|alles was|das was|alles) (?:ich|wir|du)(?: dir| mir)?(?: \\S+){0,2}? (?:über|zu|zum|zur|von|vom|wegen|bezüglich|in bezug auf|betreffend)`,
       tail: "(?: (?:gesagt|erzählt|erwähnt|geschrieben|geteilt|gemeint|gespeichert|mitgeteilt|verraten|weißt|sagte|erzählte|hab|habe|haben|hast|hatte)\\b)|(?=[,.;!?]|$)",
     },
     {
@@ -39,7 +39,7 @@ export const german: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:vergiss|vergesse|vergessen|streiche|streich|lösche?)(?: (?:bitte|mal|einfach|wieder|jetzt|am besten|doch))*,? ?(?:dass|daß|das)(?= \\S+ \\S+)`,
+      head: `${ASK}(?:vergiss|vergesse|vergessen|streiche|streich|lösche?)(?: (?:bitte|mal|einfach|wieder|jetzt|am besten|doch)){0,5},? ?(?:dass|daß|das)(?= \\S+ \\S+)`,
       not: "(?:problem|thema|ganze|letzte|alte|erste|da|hier|mal|bitte|lieber|einfach|wieder|mit dem|ich (?:gefragt|nachgefragt|was gesagt) hab)\\b",
     },
     {
@@ -48,7 +48,7 @@ export const german: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:vergiss|vergesse|vergessen|streiche|streich|lösche?)(?: (?:bitte|mal|einfach|wieder|jetzt|doch))*,? ?(?=(?:meinen|meine|meinem|mein|wo ich|wie ich|wer ich|wann ich|unseren|unsere)\\b)`,
+      head: `${ASK}(?:vergiss|vergesse|vergessen|streiche|streich|lösche?)(?: (?:bitte|mal|einfach|wieder|jetzt|doch)){0,5},? ?(?=(?:meinen|meine|meinem|mein|wo ich|wie ich|wer ich|wann ich|unseren|unsere)\\b)`,
       not: "meine? (?:frage|letzte|letzten|nachricht|anfrage|bemerkung|fehler)\\b",
     },
     {
@@ -69,7 +69,7 @@ export const german: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:merk(?:e)?(?: es)? dir|denk(?:e)? (?:bitte )?(?:immer |stets )?daran|denk dran|vergiss (?:bitte )?nicht|behalte? (?:bitte )?(?:im kopf|im hinterkopf|in erinnerung)|speicher(?:e)?(?: dir)?|notier(?:e)?(?: dir)?|erinner(?:e)? dich(?: daran)?|präg(?:e)? dir ein|dir merken|nicht vergessen|wichtig zu merken|bitte merken|zum merken)(?: (?:bitte|mal|für später|für die zukunft|immer|gut|dauerhaft|ein))*[ ,]*(?:dass|daß|:|–|-)`,
+      head: `${ASK}(?:merk(?:e)?(?: es)? dir|denk(?:e)? (?:bitte )?(?:immer |stets )?daran|denk dran|vergiss (?:bitte )?nicht|behalte? (?:bitte )?(?:im kopf|im hinterkopf|in erinnerung)|speicher(?:e)?(?: dir)?|notier(?:e)?(?: dir)?|erinner(?:e)? dich(?: daran)?|präg(?:e)? dir ein|dir merken|nicht vergessen|wichtig zu merken|bitte merken|zum merken)(?: (?:bitte|mal|für später|für die zukunft|immer|gut|dauerhaft|ein)){0,5}[ ,]*(?:dass|daß|:|–|-)`,
       not: "(?:an|noch an|letzte|wir (?:gesprochen|geredet))\\b",
     },
     {
@@ -77,7 +77,7 @@ export const german: Language = {
       family: "instruction",
       polarity: "+",
       whole: true,
-      head: `${ASK}(?:merk(?:e)? dir|vergiss nicht|speicher(?:e)? dir|notier(?:e)? dir|bitte merken|nicht vergessen)(?: (?:bitte|mal|gut))*[ ,:]+(?=(?:ich|mein|meine|unser|unsere|wir|der|die|das|immer|nie) )`,
+      head: `${ASK}(?:merk(?:e)? dir|vergiss nicht|speicher(?:e)? dir|notier(?:e)? dir|bitte merken|nicht vergessen)(?: (?:bitte|mal|gut)){0,5}[ ,:]+(?=(?:ich|mein|meine|unser|unsere|wir|der|die|das|immer|nie) )`,
       not: "(?:die (?:letzte|erste)|das (?:letzte|gut))\\b",
     },
     {
@@ -149,7 +149,7 @@ export const german: Language = {
       polarity: "+",
       correction: true,
       marked: true,
-      head: "(?:(?:sorry|ups|ach|oh|nein|moment|korrektur|hm|entschuldigung|kleine korrektur|pardon)[ ,:!.-]+){0,3}(?:(?:eigentlich|tatsächlich|genau genommen|richtig|genauer gesagt)[ ,]+)?(?:(?:ist|sind|heißt|war) (?:es|er|sie|das)|es ist|das ist|er ist|sie ist|es heißt|es sind|ich meinte|ich meine|gemeint war|richtig ist|korrekt ist)(?: (?:eigentlich|tatsächlich|nämlich|in wirklichkeit|doch|natürlich|jetzt))* (?<new>.{1,120}?)(?:,? (?:und )?nicht|,? statt|,? anstatt|,? und kein|,? kein) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
+      head: "(?:(?:sorry|ups|ach|oh|nein|moment|korrektur|hm|entschuldigung|kleine korrektur|pardon)[ ,:!.-]+){0,3}(?:(?:eigentlich|tatsächlich|genau genommen|richtig|genauer gesagt)[ ,]+)?(?:(?:ist|sind|heißt|war) (?:es|er|sie|das)|es ist|das ist|er ist|sie ist|es heißt|es sind|ich meinte|ich meine|gemeint war|richtig ist|korrekt ist)(?: (?:eigentlich|tatsächlich|nämlich|in wirklichkeit|doch|natürlich|jetzt)){0,5} (?<new>.{1,120}?)(?:,? (?:und )?nicht|,? statt|,? anstatt|,? und kein|,? kein) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
       say: "Korrigiert: {new}, nicht {old}",
     },
     {
@@ -275,7 +275,7 @@ export const german: Language = {
       family: "preference",
       polarity: "+",
       slot: "favourite",
-      head: "(?:mein|meine|meinen) (?:absolute[rs]? |erklärte[rs]? |neue[rs]? )?(?:lieblings(?:-|)(?<thing>[\\w-]{2,40})|liebste[rs]? (?<thing2>[\\w-]{2,40}))(?: (?:aller zeiten|überhaupt))? (?:ist|sind|heißt|bleibt|war schon immer)(?: (?:nach wie vor|immer noch|schon immer|und bleibt|derzeit|momentan|aktuell|eindeutig|definitiv|ganz klar))*",
+      head: "(?:mein|meine|meinen) (?:absolute[rs]? |erklärte[rs]? |neue[rs]? )?(?:lieblings(?:-|)(?<thing>[\\w-]{2,40})|liebste[rs]? (?<thing2>[\\w-]{2,40}))(?: (?:aller zeiten|überhaupt))? (?:ist|sind|heißt|bleibt|war schon immer)(?: (?:nach wie vor|immer noch|schon immer|und bleibt|derzeit|momentan|aktuell|eindeutig|definitiv|ganz klar)){0,5}",
       say: "Lieblings{thing}: {value}",
     },
     {
@@ -299,7 +299,7 @@ export const german: Language = {
       family: "preference",
       polarity: "-",
       head: "ich (?:mag|liebe|schätze|leide) <a>",
-      tail: "(?:^| )(?:(?:überhaupt|gar|wirklich|so|besonders|ganz|absolut|echt|einfach) ){0,2}nicht(?: (?:so|besonders|sehr|gern|gerne|sonderlich|wirklich|leiden|mehr))*(?=$|\\W)",
+      tail: "(?:^| )(?:(?:überhaupt|gar|wirklich|so|besonders|ganz|absolut|echt|einfach) ){0,2}nicht(?: (?:so|besonders|sehr|gern|gerne|sonderlich|wirklich|leiden|mehr)){0,5}(?=$|\\W)",
       tight: true,
     },
     {
@@ -520,7 +520,7 @@ export const german: Language = {
       family: "identity",
       polarity: "+",
       slot: "name",
-      head: "(?:ich heiße|ich heisse|ich heiß|mein (?:voller |richtiger |vor|nach)?name ist|man nennt mich|alle nennen mich|ich werde (?:von allen )?|freunde nennen mich|meine freunde nennen mich|(?:bitte )?(?:du kannst|sie können|ihr könnt) mich(?: gern| gerne| ruhig| einfach)?|(?:bitte )?nenn(?:e|t)? mich(?: bitte| einfach| ruhig| gern)?|sag(?:t)? (?:einfach |ruhig )?zu mir)(?: (?:übrigens|eigentlich|einfach|jetzt|mit vornamen|mit nachnamen))*(?! \\w+ (?:ruhig |gern )?(?:genannt|gerufen) werden)",
+      head: "(?:ich heiße|ich heisse|ich heiß|mein (?:voller |richtiger |vor|nach)?name ist|man nennt mich|alle nennen mich|ich werde (?:von allen )?|freunde nennen mich|meine freunde nennen mich|(?:bitte )?(?:du kannst|sie können|ihr könnt) mich(?: gern| gerne| ruhig| einfach)?|(?:bitte )?nenn(?:e|t)? mich(?: bitte| einfach| ruhig| gern)?|sag(?:t)? (?:einfach |ruhig )?zu mir)(?: (?:übrigens|eigentlich|einfach|jetzt|mit vornamen|mit nachnamen)){0,5}(?! \\w+ (?:ruhig |gern )?(?:genannt|gerufen) werden)",
       tail: "(?: (?:nennen|genannt|rufen|gerufen)\\b)|(?=$|[.,;!?)]| (?:und|aber|aus|von|in|–|—|-) )",
       not: "(?:nicht|auf|in|das|an|so\\b|wie|dich|willkommen|es|den|die)\\b",
       say: "Heißt {value}",
@@ -607,7 +607,7 @@ export const german: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: '(?:mein|meine) (?<thing>(?!lieblings|name\\b|erste|nächste|einzige)[^.,;:!?()"“„\\n]{2,40}?) (?<be>(?:ist|sind|lautet|läuft auf)(?: (?:aktuell|derzeit|jetzt|immer noch|übrigens|seit \\w+))*)(?! (?:nicht|heißt)\\b)',
+      head: '(?:mein|meine) (?<thing>(?!lieblings|name\\b|erste|nächste|einzige)[^.,;:!?()"“„\\n]{2,40}?) (?<be>(?:ist|sind|lautet|läuft auf)(?: (?:aktuell|derzeit|jetzt|immer noch|übrigens|seit \\w+)){0,5})(?! (?:nicht|heißt)\\b)',
       say: "{thing} {be} {value}",
     },
     {
@@ -615,7 +615,7 @@ export const german: Language = {
       family: "preference",
       polarity: "+",
       you: true,
-      head: "(?:du (?:magst|bevorzugst|liebst|arbeitest lieber mit|nutzt lieber|nimmst lieber)|da du (?=.{1,60} (?:bevorzugst|magst|lieber)\\b)|sie bevorzugen|sie mögen)(?: (?:ja|eher|lieber|gern|gerne))*",
+      head: "(?:du (?:magst|bevorzugst|liebst|arbeitest lieber mit|nutzt lieber|nimmst lieber)|da du (?=.{1,60} (?:bevorzugst|magst|lieber)\\b)|sie bevorzugen|sie mögen)(?: (?:ja|eher|lieber|gern|gerne)){0,5}",
       tail: "(?: (?:bevorzugst|magst|lieber \\w+))|(?=$|[.,;!?])",
       tight: true,
       not: "(?:es|das|dies|kein\\w*|nicht|mich)\\b",
@@ -655,7 +655,7 @@ export const german: Language = {
   anaphora:
     "(?:es|das|dies|diese[rsnm]?|den|ihn|ihm|sie|ihr|ihnen|er|dich|dir|mich|mir|uns|euch|beide[sn]?|beides|alles|nichts|etwas|was|wie|wer|warum|so|hier|dort|da|ja|nein|nicht|keine?s?|einer|eine|eins|welche[rs]?|jemand|mehr|weniger|besser|am besten|viel|(?:der|die|das|den|dem) (?:erste|zweite|dritte|letzte|andere|obige|neue|alte)[rsn]?(?: (?:variante|version|option|vorschlag|idee|entwurf|absatz|teil|satz))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:sehr|so|auch|nicht|wenn|wie|aber|und|oder|schon|noch|mehr|zu|mal|gern|gerne|wirklich|jetzt|hier|ist|sind|war|was|total|lieber|besser|an|dass|weil)\\b)|(?:diese[rsnm]?|dieses|dein(?:e|en|em|er)?)\\s|(?:dass|wenn|wie|was|ob|zu)\\s",
   passing:
-    "(?:(?:erste|zweite|dritte|letzte|nächste|einzige|große|größte|eigentliche|aktuelle|jetzige|ganze|neue|alte|konkrete|kurze|andere)[rsnm]? )*(?:frage|fragen|problem|probleme|punkt|vermutung|build|code|fehler|bug|idee|ideen|sorge|verständnis|annahme|meinung|app|anwendung|server|datei|funktion|test|tests|skript|script|abfrage|ausgabe|eingabe|plan|ziel|absicht|hoffnung|angst|gefühl|eindruck|verdacht|theorie|gedanke|gedanken|ansicht|antwort|bitte|anfrage|wunsch|vorschlag|rat|schluss|argument|these|ansatz|versuch|lösung|schuld|grund|aufgabe|hausaufgabe|aufsatz|entwurf|text|nachricht|mail|e-mail|brief|arbeit|kapitel|absatz|satz|titel|daten|tabelle|spalte|zeile|liste|string|variable|klasse|objekt|methode|komponente|seite|website|webseite|repo|branch|commit|pr|pipeline|deployment|container|cluster|datenbank|schema|migration|modell|prompt|konfiguration|config|einstellungen|setup|umgebung|log|logs|konsole|terminal|bildschirm|browser|fenster|maus|tastatur|internet|verbindung|wlan|netzwerk|rechner|computer|pc|laptop|handy|telefon|akku|speicher|programm|projekt|ergebnis|kopf|gehirn|augen|rücken|magen|herz|leben|tag|woche|zeit|vergnügen|situation|fall|sachen|version|paket|token|key|schlüssel|passwort|pin|konto|bestellung|flug|zug|bus|lieferung|zahlung|rechnung|budget|essen)|.{0,40}<b>(?:der|die|das|den|weil|wenn|dass|ich|du) .{0,40}",
+    "(?:(?:erste|zweite|dritte|letzte|nächste|einzige|große|größte|eigentliche|aktuelle|jetzige|ganze|neue|alte|konkrete|kurze|andere)[rsnm]? ){0,5}(?:frage|fragen|problem|probleme|punkt|vermutung|build|code|fehler|bug|idee|ideen|sorge|verständnis|annahme|meinung|app|anwendung|server|datei|funktion|test|tests|skript|script|abfrage|ausgabe|eingabe|plan|ziel|absicht|hoffnung|angst|gefühl|eindruck|verdacht|theorie|gedanke|gedanken|ansicht|antwort|bitte|anfrage|wunsch|vorschlag|rat|schluss|argument|these|ansatz|versuch|lösung|schuld|grund|aufgabe|hausaufgabe|aufsatz|entwurf|text|nachricht|mail|e-mail|brief|arbeit|kapitel|absatz|satz|titel|daten|tabelle|spalte|zeile|liste|string|variable|klasse|objekt|methode|komponente|seite|website|webseite|repo|branch|commit|pr|pipeline|deployment|container|cluster|datenbank|schema|migration|modell|prompt|konfiguration|config|einstellungen|setup|umgebung|log|logs|konsole|terminal|bildschirm|browser|fenster|maus|tastatur|internet|verbindung|wlan|netzwerk|rechner|computer|pc|laptop|handy|telefon|akku|speicher|programm|projekt|ergebnis|kopf|gehirn|augen|rücken|magen|herz|leben|tag|woche|zeit|vergnügen|situation|fall|sachen|version|paket|token|key|schlüssel|passwort|pin|konto|bestellung|flug|zug|bus|lieferung|zahlung|rechnung|budget|essen)|.{0,40}<b>(?:der|die|das|den|weil|wenn|dass|ich|du) .{0,40}",
   states:
     "(?:nicht|kein|zu|so|sehr|ganz|ziemlich|total|schon|fast|gerade|oft|nie|manchmal|kaputt|langsam|down|weg|fertig|bereit|da|hier|dort|leer|voll|tot|offline|über\\b|dass|wie|warum|was|ob|wenn|weil|einfach|klar|falsch|richtig|gut|schlecht|super|toll|schön|schrecklich|furchtbar|krank|müde|beschäftigt|spät|früh|verrückt|ein (?:problem|chaos|bisschen|wenig)|das (?:gleiche|problem|gegenteil)|fällig|überfällig|verloren|kalt|heiß|nass|dreckig|alt\\b|neu\\b|anders|unterschiedlich|unsicher|sicher|abgestürzt|gelöscht|verschwunden|eingefroren|unterwegs|in ordnung|am ende|im eimer|immer|noch|leider|endlich|wieder|auf(?:gebraucht|getreten)|ver\\w+t\\b|ge\\w+t\\b|ge\\w+en\\b)",
   corrects:

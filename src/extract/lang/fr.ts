@@ -27,7 +27,7 @@ export const french: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:oublie|oublier|oubliez|oublies|efface|effacer|effacez|supprime|supprimer)(?: (?:stp|svp|s'il te plaît|tout|donc))*,? ?(?:ce que|tout ce que|la partie où|ce qu'|tout ce qu'|tout) ?(?:je|j'|on|nous|tu) ?(?:t'|te |vous |sais |ai |a |avais |avons |as )*(?:ai |avais )?(?:dit|raconté|mentionné|écrit|expliqué|partagé|confié|parlé|disais|appris|sais|noté|enregistré)?(?: (?:plus tôt|avant|hier|tout à l'heure))? (?:sur|à propos du|à propos de la|à propos des|à propos de|à propos d'|au sujet du|au sujet de|au sujet des|au sujet d'|concernant|de|d'|du|des)`,
+      head: `${ASK}(?:oublie|oublier|oubliez|oublies|efface|effacer|effacez|supprime|supprimer)(?: (?:stp|svp|s'il te plaît|tout|donc)){0,5},? ?(?:ce que|tout ce que|la partie où|ce qu'|tout ce qu'|tout) ?(?:je|j'|on|nous|tu) ?(?:t'|te |vous |sais |ai |a |avais |avons |as ){0,5}(?:ai |avais )?(?:dit|raconté|mentionné|écrit|expliqué|partagé|confié|parlé|disais|appris|sais|noté|enregistré)?(?: (?:plus tôt|avant|hier|tout à l'heure))? (?:sur|à propos du|à propos de la|à propos des|à propos de|à propos d'|au sujet du|au sujet de|au sujet des|au sujet d'|concernant|de|d'|du|des)`,
     },
     {
       id: "that",
@@ -35,7 +35,7 @@ export const french: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:oublie|oublier|oubliez|oublies|efface|effacer)(?: (?:stp|svp|s'il te plaît|le fait))*,? ?(?:que |qu')(?=\\S+)`,
+      head: `${ASK}(?:oublie|oublier|oubliez|oublies|efface|effacer)(?: (?:stp|svp|s'il te plaît|le fait)){0,5},? ?(?:que |qu')(?=\\S+)`,
       not: "(?:j'ai (?:demandé|posé|rien dit))\\b",
     },
     {
@@ -44,7 +44,7 @@ export const french: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:oublie|oublier|oubliez|efface|effacer|supprime)(?: (?:stp|svp|s'il te plaît))*,? ?(?=(?:mon|ma|mes|où j'|où je|comment je|notre|nos) ?\\S)`,
+      head: `${ASK}(?:oublie|oublier|oubliez|efface|effacer|supprime)(?: (?:stp|svp|s'il te plaît)){0,5},? ?(?=(?:mon|ma|mes|où j'|où je|comment je|notre|nos) ?\\S)`,
       not: "(?:ma (?:question|dernière|précédente|demande|remarque)|mon (?:dernier|message|précédent|erreur)|mes (?:derniers|messages))\\b",
     },
     {
@@ -65,7 +65,7 @@ export const french: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:retiens|retenez|retenir|souviens-toi|souvenez-vous|te souvenir|rappelle-toi|rappelez-vous|n'oublie pas|n'oubliez pas|ne pas oublier|garde(?:z)? (?:bien )?(?:en tête|à l'esprit|en mémoire)|mémorise(?:z)?|note(?:z)?(?: bien)?|prends? note|enregistre(?:z)?|sache|sachez)(?: (?:bien|stp|svp|s'il te plaît|pour plus tard|pour la suite|toujours))*[ ,]*(?:que |qu'|: ?|– |- )`,
+      head: `${ASK}(?:retiens|retenez|retenir|souviens-toi|souvenez-vous|te souvenir|rappelle-toi|rappelez-vous|n'oublie pas|n'oubliez pas|ne pas oublier|garde(?:z)? (?:bien )?(?:en tête|à l'esprit|en mémoire)|mémorise(?:z)?|note(?:z)?(?: bien)?|prends? note|enregistre(?:z)?|sache|sachez)(?: (?:bien|stp|svp|s'il te plaît|pour plus tard|pour la suite|toujours)){0,5}[ ,]*(?:que |qu'|: ?|– |- )`,
       not: "(?:la (?:fois|conversation|chanson)|le (?:moment|jour) où)\\b",
     },
     {
@@ -73,7 +73,7 @@ export const french: Language = {
       family: "instruction",
       polarity: "+",
       whole: true,
-      head: `${ASK}(?:retiens|retenez|souviens-toi|n'oublie pas|mémorise|note)(?: (?:bien|stp|svp))*[ ,:]+(?=(?:mon|ma|mes|notre|nos|je|j'|nous|de (?:toujours|ne|n')|d'))`,
+      head: `${ASK}(?:retiens|retenez|souviens-toi|n'oublie pas|mémorise|note)(?: (?:bien|stp|svp)){0,5}[ ,:]+(?=(?:mon|ma|mes|notre|nos|je|j'|nous|de (?:toujours|ne|n')|d'))`,
       not: "(?:ma (?:dernière )?question|mon message|de (?:la|cette|ce|l'))",
     },
     {
@@ -144,7 +144,7 @@ export const french: Language = {
       polarity: "+",
       correction: true,
       marked: true,
-      head: "(?:(?:pardon|désolée?|oups|ah|oh|non|attends|correction|euh|petite correction|excuse-moi)[ ,:!.-]+){0,3}(?:(?:en fait|en réalité|plus exactement|plutôt|à vrai dire)[ ,]+)?(?:c'est|ce sont|c'était|il s'agit de|il s'agit d'|ça s'écrit|je voulais dire|je veux dire|il s'appelle|elle s'appelle)(?: (?:en fait|en réalité|plutôt|bien))* ?(?<new>.{1,120}?)(?:,? (?:et )?(?:non )?pas|,? et non|,? au lieu de|,? au lieu d'|,? plutôt que|,? non) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
+      head: "(?:(?:pardon|désolée?|oups|ah|oh|non|attends|correction|euh|petite correction|excuse-moi)[ ,:!.-]+){0,3}(?:(?:en fait|en réalité|plus exactement|plutôt|à vrai dire)[ ,]+)?(?:c'est|ce sont|c'était|il s'agit de|il s'agit d'|ça s'écrit|je voulais dire|je veux dire|il s'appelle|elle s'appelle)(?: (?:en fait|en réalité|plutôt|bien)){0,5} ?(?<new>.{1,120}?)(?:,? (?:et )?(?:non )?pas|,? et non|,? au lieu de|,? au lieu d'|,? plutôt que|,? non) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
       say: "Corrigé : {new}, pas {old}",
     },
     {
@@ -214,7 +214,7 @@ export const french: Language = {
       family: "preference",
       polarity: "-",
       correction: true,
-      head: "(?:je n'aime plus|j'aime plus|je ne préfère plus)(?: (?:trop|vraiment|du tout|tellement))*",
+      head: "(?:je n'aime plus|j'aime plus|je ne préfère plus)(?: (?:trop|vraiment|du tout|tellement)){0,5}",
       say: "N'aime plus {value}",
     },
     {
@@ -240,21 +240,21 @@ export const french: Language = {
       family: "preference",
       polarity: "+",
       slot: "favourite",
-      head: "(?:mon|ma|mes) (?<thing>[^.,;:!?]{2,50}?) (?:préférée?s?|favorie?s?|favorites?|de prédilection)(?: (?:de tous les temps|du moment|absolue?|en ce moment))?,? (?:est|sont|c'est|ce sont|reste|restent|s'appelle)(?: (?:toujours|encore|désormais|sans doute|clairement|sans hésiter|actuellement))*",
+      head: "(?:mon|ma|mes) (?<thing>[^.,;:!?]{2,50}?) (?:préférée?s?|favorie?s?|favorites?|de prédilection)(?: (?:de tous les temps|du moment|absolue?|en ce moment))?,? (?:est|sont|c'est|ce sont|reste|restent|s'appelle)(?: (?:toujours|encore|désormais|sans doute|clairement|sans hésiter|actuellement)){0,5}",
       say: "{thing} préféré : {value}",
     },
     {
       id: "dislike_not",
       family: "preference",
       polarity: "-",
-      head: "(?:je (?:n'|ne )(?:aime|apprécie|supporte|kiffe|raffole|suis (?=pas (?:\\S+ ){0,3}?fan)|suis|goûte)|j'(?:aime|apprécie|adore)|je (?:supporte|kiffe|suis)) (?:vraiment |franchement |vraiment |carrément )?(?:pas|guère|point)(?: (?:du tout|trop|vraiment|beaucoup|tellement|spécialement|particulièrement|très|un grand|une grande|grand|grande|de|fan))*(?: fan (?:de|des|du|d'))?(?=[ '])",
+      head: "(?:je (?:n'|ne )(?:aime|apprécie|supporte|kiffe|raffole|suis (?=pas (?:\\S+ ){0,3}?fan)|suis|goûte)|j'(?:aime|apprécie|adore)|je (?:supporte|kiffe|suis)) (?:vraiment |franchement |vraiment |carrément )?(?:pas|guère|point)(?: (?:du tout|trop|vraiment|beaucoup|tellement|spécialement|particulièrement|très|un grand|une grande|grand|grande|de|fan)){0,5}(?: fan (?:de|des|du|d'))?(?=[ '])",
       not: "(?:que |quand |ça|cela|ce |ceci|sûre?\\b|certaine?\\b|convaincue?|d'accord|en |à |au |là|le |la |prête?|content|capable|encore|venue?|médecin)",
     },
     {
       id: "dislike_not_thing",
       family: "preference",
       polarity: "-",
-      head: "(?:je (?:n'|ne )(?:aime|apprécie|supporte|kiffe|raffole)|j'(?:aime|apprécie)|je supporte) (?:vraiment |franchement )?(?:pas|guère|point)(?: (?:du tout|trop|vraiment|beaucoup|tellement|spécialement|particulièrement))*",
+      head: "(?:je (?:n'|ne )(?:aime|apprécie|supporte|kiffe|raffole)|j'(?:aime|apprécie)|je supporte) (?:vraiment |franchement )?(?:pas|guère|point)(?: (?:du tout|trop|vraiment|beaucoup|tellement|spécialement|particulièrement)){0,5}",
       not: "(?:que |ça|cela|ceci|celle|celui|ce |cette |ton|ta |tes |non plus)",
     },
     {
@@ -275,7 +275,7 @@ export const french: Language = {
       id: "like",
       family: "preference",
       polarity: "+",
-      head: "(?:je|j') ?<a>(?:préfère|aime|adore|apprécie|affectionne|kiffe|raffole (?:de|des|du|d')|privilégie|savoure|suis (?:un |une )?(?:grand |grande |très |gros |grosse )?(?:fan|amateur|amatrice|adepte|fana|passionnée?|accro|dingue|folle|fou) (?:de|des|du|d'|à|au)|ai un faible pour|ai une préférence pour|suis passionnée? (?:de|par)|me régale (?:de|avec))(?: (?:vraiment|beaucoup|bien|surtout|énormément|nettement|largement|toujours|plutôt|particulièrement|de loin|généralement|personnellement|trop|tellement|aussi|mieux|plus que tout))*",
+      head: "(?:je|j') ?<a>(?:préfère|aime|adore|apprécie|affectionne|kiffe|raffole (?:de|des|du|d')|privilégie|savoure|suis (?:un |une )?(?:grand |grande |très |gros |grosse )?(?:fan|amateur|amatrice|adepte|fana|passionnée?|accro|dingue|folle|fou) (?:de|des|du|d'|à|au)|ai un faible pour|ai une préférence pour|suis passionnée? (?:de|par)|me régale (?:de|avec))(?: (?:vraiment|beaucoup|bien|surtout|énormément|nettement|largement|toujours|plutôt|particulièrement|de loin|généralement|personnellement|trop|tellement|aussi|mieux|plus que tout)){0,5}",
       not: "(?:ça|cela|ceci|ce (?:que|qui|texte|ton)|cette |cet |celui|celle|que tu|qu'on|quand tu|comment|comme|ton |ta |tes |toi|pas|ne |savoir|voir (?:ça|ce|si)|vous|te |l'idée|la (?:première|deuxième|seconde|dernière)|le (?:premier|deuxième|second|dernier)|autant|lequel|laquelle)",
     },
     {
@@ -313,7 +313,7 @@ export const french: Language = {
       id: "chose",
       family: "decision",
       polarity: "+",
-      head: "(?:(?:j'ai|on a|nous avons|j'avais) <a>(?:choisi|opté pour|retenu|sélectionné|adopté|pris|réservé|acheté|commandé|tranché pour|jeté mon dévolu sur|misé sur)|je me suis (?:finalement )?(?:décidée? pour|tournée? vers|arrêtée? sur|rabattue? sur)|je suis (?:finalement )?(?:partie? sur|restée? sur|passée? (?:à|au|sur)|tombée? d'accord sur))(?: (?:finalement|donc|plutôt|de))*",
+      head: "(?:(?:j'ai|on a|nous avons|j'avais) <a>(?:choisi|opté pour|retenu|sélectionné|adopté|pris|réservé|acheté|commandé|tranché pour|jeté mon dévolu sur|misé sur)|je me suis (?:finalement )?(?:décidée? pour|tournée? vers|arrêtée? sur|rabattue? sur)|je suis (?:finalement )?(?:partie? sur|restée? sur|passée? (?:à|au|sur)|tombée? d'accord sur))(?: (?:finalement|donc|plutôt|de)){0,5}",
       not: "(?:ça|cela|ceci|ce que|cette (?:option|version)|celui|celle|le (?:premier|deuxième|mauvais|temps|train|bus)|la (?:première|deuxième|mauvaise|route|parole)|une (?:pause|douche|photo)|un (?:café|verre|bain)|rendez-vous|contact|conscience|soin|note|l'habitude|froid|peur|du (?:retard|temps|poids)|des (?:notes|vacances|nouvelles)|mes (?:mots|distances)|ne |un mauvais)",
       say: "A choisi {value}",
       sayAssistant: "L'assistant a choisi {value}",
@@ -322,7 +322,7 @@ export const french: Language = {
       id: "go_with",
       family: "decision",
       polarity: "+",
-      head: "(?:on (?:part|va partir|reste|va rester|continue) (?:donc |plutôt |finalement )*(?:sur|avec)|partons (?:donc |plutôt )*(?:sur|avec)|allons-y (?:avec|pour)|va pour|je (?:pars|reste|vais partir|vais rester|continue) (?:donc |plutôt |finalement )*(?:sur|avec))(?= )",
+      head: "(?:on (?:part|va partir|reste|va rester|continue) (?:donc |plutôt |finalement ){0,5}(?:sur|avec)|partons (?:donc |plutôt ){0,5}(?:sur|avec)|allons-y (?:avec|pour)|va pour|je (?:pars|reste|vais partir|vais rester|continue) (?:donc |plutôt |finalement ){0,5}(?:sur|avec))(?= )",
       not: "(?:ça|cela|ceci|ce |cette |mes |mon |ma |la (?:première|deuxième)|le (?:premier|deuxième)|toi|vous|elle|lui|des amis|les enfants|celui|celle)",
       say: "A choisi {value}",
       sayAssistant: "L'assistant a choisi {value}",
@@ -339,7 +339,7 @@ export const french: Language = {
       id: "will_use",
       family: "decision",
       polarity: "+",
-      head: "(?:(?:je vais|on va|nous allons|je compte) <a>(?:utiliser|adopter|prendre|choisir|opter pour|passer (?:à|au|aux|sur)|employer|migrer vers|partir sur|rester sur|m'en tenir à|garder|acheter|réserver|me servir (?:de|d'))|j'(?:utiliserai|adopterai|opterai pour)|je (?:prendrai|choisirai|passerai (?:à|au|sur)|garderai)|je prends|je choisis|j'opte pour|j'adopte|on prend|on choisit|on utilise(?:ra)?|on garde|utilisons|prenons)(?: (?:donc|plutôt|finalement|bien))*",
+      head: "(?:(?:je vais|on va|nous allons|je compte) <a>(?:utiliser|adopter|prendre|choisir|opter pour|passer (?:à|au|aux|sur)|employer|migrer vers|partir sur|rester sur|m'en tenir à|garder|acheter|réserver|me servir (?:de|d'))|j'(?:utiliserai|adopterai|opterai pour)|je (?:prendrai|choisirai|passerai (?:à|au|sur)|garderai)|je prends|je choisis|j'opte pour|j'adopte|on prend|on choisit|on utilise(?:ra)?|on garde|utilisons|prenons)(?: (?:donc|plutôt|finalement|bien)){0,5}",
       not: "(?:ça|cela|ceci|ce |cette |celui|celle|l'outil|le (?:premier|deuxième|temps|train|bus|métro|relais|petit|petit-déjeuner)|la (?:première|deuxième|route|parole|peine|température)|une (?:pause|douche|photo|décision|minute)|un (?:café|verre|bain|taxi|moment|peu|exemple|instant)|rendez-vous|contact|soin|note|des (?:notes|nouvelles|vacances)|toujours|souvent|grep|mon (?:temps|vélo|petit)|ma |mes |du temps|en |le même|plus de)",
       say: "A choisi {value}",
     },
@@ -385,7 +385,7 @@ export const french: Language = {
       family: "identity",
       polarity: "+",
       slot: "name",
-      head: "(?:je m'appelle|je me nomme|je me prénomme|mon (?:nom|prénom|nom complet|vrai nom)(?: de famille)?(?:,)? (?:est|c'est)|moi,? c'est|on m'appelle|tout le monde m'appelle|mes amis m'appellent|appelle-moi|appelez-moi|(?:tu peux|vous pouvez) m'appeler|c'est)(?: (?:en fait|simplement|juste|plutôt))*",
+      head: "(?:je m'appelle|je me nomme|je me prénomme|mon (?:nom|prénom|nom complet|vrai nom)(?: de famille)?(?:,)? (?:est|c'est)|moi,? c'est|on m'appelle|tout le monde m'appelle|mes amis m'appellent|appelle-moi|appelez-moi|(?:tu peux|vous pouvez) m'appeler|c'est)(?: (?:en fait|simplement|juste|plutôt)){0,5}",
       not: "(?:pas|le |la |un |une |du |de |des |en |dans |sur |trop |très |quand|si |ce |que |qui |bon|bien|mal|pour|comment|ça|à |au |plus|quoi|moi|fait|faux|vrai|demain|hier|aujourd|tout|noté|parti|parfait|super|d'|l'|mon |ma |mes |son |ta |ton |même|toi|lui|elle|où|là|important|urgent|clair|simple|compliqué|possible|impossible|\\d)",
       tail: "(?=$|[.,;!?)]| (?:et|mais|de|du|depuis|pour|comme|[–-]) )",
       say: "S'appelle {value}",
@@ -396,7 +396,7 @@ export const french: Language = {
       family: "identity",
       polarity: "+",
       slot: "name",
-      head: "(?:je m'appelle|je me nomme|je me prénomme|mon (?:nom|prénom|nom complet|vrai nom)(?: de famille)?(?:,)? (?:est|c'est)|on m'appelle|tout le monde m'appelle|mes amis m'appellent|appelle-moi|appelez-moi|(?:tu peux|vous pouvez) m'appeler)(?: (?:en fait|simplement|juste|plutôt))*",
+      head: "(?:je m'appelle|je me nomme|je me prénomme|mon (?:nom|prénom|nom complet|vrai nom)(?: de famille)?(?:,)? (?:est|c'est)|on m'appelle|tout le monde m'appelle|mes amis m'appellent|appelle-moi|appelez-moi|(?:tu peux|vous pouvez) m'appeler)(?: (?:en fait|simplement|juste|plutôt)){0,5}",
       not: "(?:pas|quand|si |demain|plus tard|comment|à |au )",
       tail: "(?=$|[.,;!?)]| (?:et|mais|depuis|pour|comme|[–-]) )",
       say: "S'appelle {value}",
@@ -448,7 +448,7 @@ export const french: Language = {
       family: "identity",
       polarity: "+",
       slot: "role",
-      head: "je suis (?:actuellement |aussi |maintenant |moi-même |une? |également |toujours )*(?=(?:[\\w\\u00c0-\\u024f-]*(?:eur|euse|rice|ier|ière|iste|cien|cienne|logue|ecte|graphe|thérapeute|pédiste|aire|naute|culteur|cultrice|ologue|iatre)|médecin|avocate?|prof|professeure?|ingénieure?|chef|cheffe|étudiante?|enseignante?|juge|notaire|maire|maçon|plombier|agent|agente|artisane?|aide-soignante?|sage-femme|vétérinaire|dentiste|comptable|consultante?|chargée? \\w+|cadre|commerçante?|freelance|freelances?|indépendante?|autoentrepreneu\\w+|retraitée?|géomètre|luthier|interne|assistante?|gérante?|fermi\\w+|paysanne?|poète|peintre|designer|graphiste|webmaster|data \\w+|chercheu\\w+|doctorante?|lycéenne?|collégienne?|militaire|gendarme|pompier|pilote|marin|végétarien\\w*|végane?|pescétarien\\w*|céliaque|diabétique|daltonien\\w*|dyslexique|asthmatique|gauch\\w+|ambidextre|mariée?|divorcée?|célibataire|allergique (?:à|au|aux)|intolérante? (?:à|au)|musulmane?|juive?|catholique|chrétienne?|bouddhiste|athée|père de|mère de|papa de|maman de)(?=$|[ ,.;!?]))",
+      head: "je suis (?:actuellement |aussi |maintenant |moi-même |une? |également |toujours ){0,5}(?=(?:[\\w\\u00c0-\\u024f-]*(?:eur|euse|rice|ier|ière|iste|cien|cienne|logue|ecte|graphe|thérapeute|pédiste|aire|naute|culteur|cultrice|ologue|iatre)|médecin|avocate?|prof|professeure?|ingénieure?|chef|cheffe|étudiante?|enseignante?|juge|notaire|maire|maçon|plombier|agent|agente|artisane?|aide-soignante?|sage-femme|vétérinaire|dentiste|comptable|consultante?|chargée? \\w+|cadre|commerçante?|freelance|freelances?|indépendante?|autoentrepreneu\\w+|retraitée?|géomètre|luthier|interne|assistante?|gérante?|fermi\\w+|paysanne?|poète|peintre|designer|graphiste|webmaster|data \\w+|chercheu\\w+|doctorante?|lycéenne?|collégienne?|militaire|gendarme|pompier|pilote|marin|végétarien\\w*|végane?|pescétarien\\w*|céliaque|diabétique|daltonien\\w*|dyslexique|asthmatique|gauch\\w+|ambidextre|mariée?|divorcée?|célibataire|allergique (?:à|au|aux)|intolérante? (?:à|au)|musulmane?|juive?|catholique|chrétienne?|bouddhiste|athée|père de|mère de|papa de|maman de)(?=$|[ ,.;!?]))",
       not: "(?:heureu\\w+|curieu\\w+|sérieu\\w+|nerveu\\w+|anxieu\\w+|meilleur\\w*|derri\\w+|premi[eè]\\w*|derni[eè]\\w*|fi[eè]re?|nécessaire|solitaire|contraire|volontaire (?:pour)|majeur|mineur|leur|entière?|originaire|ailleurs|ancien|ancienne|peureu\\w+|amoureu\\w+|joyeu\\w+|sceptique|réaliste|triste|pessimiste|optimiste|à l'heure|locataire|preneu\\w+|familier|familière|bien|utilisat\\w+|seul\\w*|débiteur)(?=$|[ ,.;!?])",
       say: "Est {value}",
     },
@@ -484,7 +484,7 @@ export const french: Language = {
       family: "preference",
       polarity: "+",
       you: true,
-      head: "(?:tu|vous) (?:préfères?|préférez|aimes?|aimez|adores?|adorez)(?: (?:bien|beaucoup|plutôt))*",
+      head: "(?:tu|vous) (?:préfères?|préférez|aimes?|aimez|adores?|adorez)(?: (?:bien|beaucoup|plutôt)){0,5}",
       not: "(?:pas|ça|cela|ce |cette |que |mieux|autant)",
     },
     {
@@ -523,7 +523,7 @@ export const french: Language = {
   anaphora:
     "(?:ça|cela|ceci|ce|celui-ci|celle-ci|celui-là|celle-là|celui|celle|ceux|le|la|les|l'|lui|elle|eux|toi|moi|nous|vous|tout|tous|toutes|rien|quelque chose|quoi|comment|qui|pourquoi|ici|là|y|en|oui|non|pas|aucun|aucune|un|une|lequel|laquelle|plus|moins|mieux|beaucoup|(?:le|la) (?:premi[eè]re?|deuxième|seconde?|troisième|derni[eè]re?|autre|nouvelle|nouveau)(?: (?:variante|version|option|proposition|idée|partie|phrase))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:beaucoup|trop|aussi|pas|si|quand|comment|mais|et|ou|déjà|encore|plus|mieux|vraiment|ici|là|est|sont|qui|que|parce)(?=$|[ ,.]))|(?:ce|cet|cette|ces|ton|ta|tes|votre|vos)\\s|(?:que|quand|comment|qu')\\s?|l'idée|ce (?:que|qui)",
   passing:
-    "(?:(?:premi[eè]re?|deuxième|derni[eè]re?|seule?|grande?|gros|grosse|principale?|petite?|vraie?|nouvelle?) )*(?:question|questions|problème|problèmes|souci|point|avis|build|code|erreur|bug|idée|idées|inquiétude|hypothèse|opinion|appli|application|serveur|fichier|fonction|test|tests|script|requête|sortie|entrée|plan|but|objectif|intention|espoir|peur|sentiment|impression|théorie|pensée|réponse|demande|souhait|proposition|conseil|conclusion|argument|approche|essai|solution|faute|raison|tâche|devoir|dissertation|brouillon|texte|message|mail|e-mail|lettre|mémoire|chapitre|paragraphe|phrase|titre|données|tableau|colonne|ligne|liste|chaîne|variable|classe|objet|méthode|composant|page|site|dépôt|branche|commit|pr|pipeline|déploiement|conteneur|cluster|base|base de données|schéma|migration|modèle|prompt|configuration|config|paramètres|environnement|log|logs|console|terminal|écran|navigateur|fenêtre|souris|clavier|internet|connexion|wifi|réseau|ordi|ordinateur|pc|téléphone|batterie|mémoire|programme|projet|résultat|tête|cerveau|yeux|dos|ventre|cœur|coeur|vie|journée|semaine|temps|plaisir|situation|cas|affaires|version|paquet|token|clé|mot de passe|code pin|compte|commande|vol|train|bus|livraison|paiement|facture|budget|repas)|.{0,40}<b>(?:qui|que|parce|quand|je|tu) .{0,40}",
+    "(?:(?:premi[eè]re?|deuxième|derni[eè]re?|seule?|grande?|gros|grosse|principale?|petite?|vraie?|nouvelle?) ){0,5}(?:question|questions|problème|problèmes|souci|point|avis|build|code|erreur|bug|idée|idées|inquiétude|hypothèse|opinion|appli|application|serveur|fichier|fonction|test|tests|script|requête|sortie|entrée|plan|but|objectif|intention|espoir|peur|sentiment|impression|théorie|pensée|réponse|demande|souhait|proposition|conseil|conclusion|argument|approche|essai|solution|faute|raison|tâche|devoir|dissertation|brouillon|texte|message|mail|e-mail|lettre|mémoire|chapitre|paragraphe|phrase|titre|données|tableau|colonne|ligne|liste|chaîne|variable|classe|objet|méthode|composant|page|site|dépôt|branche|commit|pr|pipeline|déploiement|conteneur|cluster|base|base de données|schéma|migration|modèle|prompt|configuration|config|paramètres|environnement|log|logs|console|terminal|écran|navigateur|fenêtre|souris|clavier|internet|connexion|wifi|réseau|ordi|ordinateur|pc|téléphone|batterie|mémoire|programme|projet|résultat|tête|cerveau|yeux|dos|ventre|cœur|coeur|vie|journée|semaine|temps|plaisir|situation|cas|affaires|version|paquet|token|clé|mot de passe|code pin|compte|commande|vol|train|bus|livraison|paiement|facture|budget|repas)|.{0,40}<b>(?:qui|que|parce|quand|je|tu) .{0,40}",
   states:
     "(?:pas|trop|si|très|assez|vraiment|déjà|presque|en train|souvent|jamais|parfois|cassée?s?|lente?s?|en panne|prête?s?|ici|là|vide|pleine?|morte?|fini|hors|que|comment|pourquoi|si|parce|simple|claire?|faux|fausse|juste|bonne?|mauvaise?|super|géniale?|belle|beau|terrible|malade|fatiguée?|occupée?|en retard|tôt|folle|fou|un (?:problème|désastre|peu)|le (?:même|problème|contraire)|perdue?|froide?|chaude?|mouillée?|sale|vieux|vieille|nouveau|nouvelle\\b|différente?|sûre?|plantée?|supprimée?|de savoir|de comprendre|d'avoir|de (?:faire|trouver|savoir|voir)|[\\w\\u00c0-\\u024f]+ée?s?(?=$| (?:par|de|à|depuis|en)))",
   corrects:

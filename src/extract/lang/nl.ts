@@ -27,7 +27,7 @@ export const dutch: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:vergeet|vergeten|wis|verwijder|schrap|negeer)(?: (?:maar|alsjeblieft|aub|gewoon|even|nu|alles))*,? ?(?:wat|alles wat|dat wat|hetgeen|alles) (?:ik|we|je)(?: je| jou)?(?: \\S+){0,2}? (?:over|van|omtrent|met betrekking tot|betreffende)`,
+      head: `${ASK}(?:vergeet|vergeten|wis|verwijder|schrap|negeer)(?: (?:maar|alsjeblieft|aub|gewoon|even|nu|alles)){0,5},? ?(?:wat|alles wat|dat wat|hetgeen|alles) (?:ik|we|je)(?: je| jou)?(?: \\S+){0,2}? (?:over|van|omtrent|met betrekking tot|betreffende)`,
       tail: "(?: (?:heb|had|zei|vertelde|gezegd|verteld|genoemd|geschreven|gemeld|hebt|hebben|weet|vertelt)\\b)|(?=[,.;!?]|$)",
     },
     {
@@ -36,7 +36,7 @@ export const dutch: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:vergeet|vergeten|wis|verwijder|schrap)(?: (?:maar|alsjeblieft|aub|gewoon|even|nu|weer|het feit))*,? ?dat(?= \\S+ \\S+)`,
+      head: `${ASK}(?:vergeet|vergeten|wis|verwijder|schrap)(?: (?:maar|alsjeblieft|aub|gewoon|even|nu|weer|het feit)){0,5},? ?dat(?= \\S+ \\S+)`,
       not: "(?:ding|probleem|hele|laatste|idee|eerste|maar|even|gedoe|ik (?:het )?(?:vroeg|gevraagd))\\b",
     },
     {
@@ -45,7 +45,7 @@ export const dutch: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:vergeet|vergeten|wis|verwijder)(?: (?:maar|alsjeblieft|aub|gewoon|even|nu))*,? ?(?=(?:mijn|m'n|waar ik|hoe ik|wie ik|wanneer ik|onze)\\b)`,
+      head: `${ASK}(?:vergeet|vergeten|wis|verwijder)(?: (?:maar|alsjeblieft|aub|gewoon|even|nu)){0,5},? ?(?=(?:mijn|m'n|waar ik|hoe ik|wie ik|wanneer ik|onze)\\b)`,
       not: "mijn (?:vraag|laatste|vorige|bericht|opmerking|fout)\\b",
     },
     {
@@ -66,7 +66,7 @@ export const dutch: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:onthoud|onthouden|denk eraan|denk er aan|vergeet (?:alsjeblieft )?niet|hou(?:d)? (?:er )?(?:in gedachten|rekening mee)|houd in je achterhoofd|noteer|sla op|bewaar|herinner je|knoop in je oren)(?: (?:goed|alsjeblieft|aub|voor later|voortaan|even|ook|altijd|maar))*[ ,]*(?:dat|:|–|-)`,
+      head: `${ASK}(?:onthoud|onthouden|denk eraan|denk er aan|vergeet (?:alsjeblieft )?niet|hou(?:d)? (?:er )?(?:in gedachten|rekening mee)|houd in je achterhoofd|noteer|sla op|bewaar|herinner je|knoop in je oren)(?: (?:goed|alsjeblieft|aub|voor later|voortaan|even|ook|altijd|maar)){0,5}[ ,]*(?:dat|:|–|-)`,
       not: "(?:gesprek|moment|liedje|ding|trucje|verhaal|keer|we (?:het|hadden))\\b",
     },
     {
@@ -74,7 +74,7 @@ export const dutch: Language = {
       family: "instruction",
       polarity: "+",
       whole: true,
-      head: `${ASK}(?:onthoud|vergeet niet|noteer)(?: (?:goed|alsjeblieft|aub|even))*[ ,:]+(?=(?:ik|mijn|onze|ons|we|wij|de|het|altijd|nooit) )`,
+      head: `${ASK}(?:onthoud|vergeet niet|noteer)(?: (?:goed|alsjeblieft|aub|even)){0,5}[ ,:]+(?=(?:ik|mijn|onze|ons|we|wij|de|het|altijd|nooit) )`,
       not: "(?:de (?:laatste|eerste|vorige)|het (?:laatste|gesprek))\\b",
     },
     {
@@ -145,7 +145,7 @@ export const dutch: Language = {
       polarity: "+",
       correction: true,
       marked: true,
-      head: "(?:(?:sorry|oeps|ach|oh|nee|wacht|correctie|hm|kleine correctie|pardon)[ ,:!.-]+){0,3}(?:(?:eigenlijk|in feite|om precies te zijn|juister)[ ,]+)?(?:(?:het|dat|hij|zij|ze) (?:is|zijn|heet|moet zijn)|is (?:het|dat)|ik bedoel(?:de)?)(?: (?:eigenlijk|in feite|namelijk|in werkelijkheid|toch|natuurlijk|nu))* (?<new>.{1,120}?)(?:,? (?:en )?niet|,? in plaats van|,? (?:en )?geen) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
+      head: "(?:(?:sorry|oeps|ach|oh|nee|wacht|correctie|hm|kleine correctie|pardon)[ ,:!.-]+){0,3}(?:(?:eigenlijk|in feite|om precies te zijn|juister)[ ,]+)?(?:(?:het|dat|hij|zij|ze) (?:is|zijn|heet|moet zijn)|is (?:het|dat)|ik bedoel(?:de)?)(?: (?:eigenlijk|in feite|namelijk|in werkelijkheid|toch|natuurlijk|nu)){0,5} (?<new>.{1,120}?)(?:,? (?:en )?niet|,? in plaats van|,? (?:en )?geen) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
       say: "Gecorrigeerd: {new}, niet {old}",
     },
     {
@@ -273,14 +273,14 @@ export const dutch: Language = {
       family: "preference",
       polarity: "+",
       slot: "favourite",
-      head: "(?:mijn|m'n) (?:absolute |nieuwe )?(?:favoriete (?<thing>[^.,;:!?]{2,50}?)|lievelings(?:-)?(?<thing2>[\\w-]{2,40}))(?: (?:aller tijden|ooit))? (?:is|zijn|heet|blijft)(?: (?:nog steeds|altijd|momenteel|nu|zonder twijfel|duidelijk|zeker))*",
+      head: "(?:mijn|m'n) (?:absolute |nieuwe )?(?:favoriete (?<thing>[^.,;:!?]{2,50}?)|lievelings(?:-)?(?<thing2>[\\w-]{2,40}))(?: (?:aller tijden|ooit))? (?:is|zijn|heet|blijft)(?: (?:nog steeds|altijd|momenteel|nu|zonder twijfel|duidelijk|zeker)){0,5}",
       say: "Favoriete {thing}: {value}",
     },
     {
       id: "dislike_not",
       family: "preference",
       polarity: "-",
-      head: "ik <a>(?:hou(?:d)? (?:\\w+ ){0,2}?niet (?:zo |echt |heel |erg |bepaald )*van|ben (?:helemaal |echt )?(?:geen (?:grote |groot |echte )?(?:fan|liefhebber|liefhebster|voorstander) van|niet (?:zo |echt |erg |bepaald )*(?:dol op|gek op|weg van|gesteld op))|lust (?:echt |helemaal )?(?:geen|niet)|mag (?:echt |helemaal )?(?:geen|niet)|heb een hekel aan|heb een afkeer van|heb (?:echt )?niets met|moet (?:echt )?niets hebben van|vind (?=[^,;!?]{1,60} (?:niet lekker|vies|vreselijk|verschrikkelijk|afschuwelijk|niet leuk|niet fijn|niks|stom|vervelend|niet prettig)\\b))",
+      head: "ik <a>(?:hou(?:d)? (?:\\w+ ){0,2}?niet (?:zo |echt |heel |erg |bepaald ){0,5}van|ben (?:helemaal |echt )?(?:geen (?:grote |groot |echte )?(?:fan|liefhebber|liefhebster|voorstander) van|niet (?:zo |echt |erg |bepaald ){0,5}(?:dol op|gek op|weg van|gesteld op))|lust (?:echt |helemaal )?(?:geen|niet)|mag (?:echt |helemaal )?(?:geen|niet)|heb een hekel aan|heb een afkeer van|heb (?:echt )?niets met|moet (?:echt )?niets hebben van|vind (?=[^,;!?]{1,60} (?:niet lekker|vies|vreselijk|verschrikkelijk|afschuwelijk|niet leuk|niet fijn|niks|stom|vervelend|niet prettig)\\b))",
       tail: "(?: (?:niet lekker|vies|vreselijk|verschrikkelijk|afschuwelijk|niet leuk|niet fijn|niks|stom|vervelend|niet prettig)\\b)|(?=$|[.,;!?:]| (?:maar|want|en ik|dus|omdat|[–-]) |[\\ud83c-\\ud83e]|[\\u2600-\\u27bf])",
     },
     {
@@ -430,7 +430,7 @@ export const dutch: Language = {
       id: "take",
       family: "decision",
       polarity: "+",
-      head: "(?:(?:ik|we|wij) (?:neem|nemen|kies voor|kiezen voor|kies|kiezen|ga voor|gaan voor|hou het bij|houd het bij|houden het bij|blijf bij|blijven bij|stap over op|stappen over op|ga met|gaan met)|(?:neem|kies) ik(?: voor)?|laten we(?: maar| dan| gewoon| toch)*(?: (?:voor|met))?(?= [^,;!?]{1,80} (?:gaan|nemen|gebruiken|kiezen|houden)\\b)|laten we (?:voor|met)|we doen het met) <a>",
+      head: "(?:(?:ik|we|wij) (?:neem|nemen|kies voor|kiezen voor|kies|kiezen|ga voor|gaan voor|hou het bij|houd het bij|houden het bij|blijf bij|blijven bij|stap over op|stappen over op|ga met|gaan met)|(?:neem|kies) ik(?: voor)?|laten we(?: maar| dan| gewoon| toch){0,5}(?: (?:voor|met))?(?= [^,;!?]{1,80} (?:gaan|nemen|gebruiken|kiezen|houden)\\b)|laten we (?:voor|met)|we doen het met) <a>",
       tail: "(?: (?:gaan|nemen|gebruiken|kiezen|houden)\\b)|(?=$|[.,;!?:]| (?:maar|want|omdat|dus|en dan|[–-]) |[\\ud83c-\\ud83e])",
       not: "(?:aan\\b|het\\b(?! \\w+)|dat\\b(?! \\S+ \\S)|dit\\b|deze\\b|hem|haar|je|jou|me|contact|afscheid|een (?:kijkje|pauze|foto|kop|slok|douche|hap|dag)|de tijd|mee|over\\b|op\\b|altijd|nooit|meestal|wel eens|de (?:eerste|tweede|laatste)\\b|niet|geen|liever|graag|het op\\b|eerst|ontslag|mijn (?:tijd|rust))\\b",
       say: "Gekozen: {value}",
@@ -475,7 +475,7 @@ export const dutch: Language = {
       family: "identity",
       polarity: "+",
       slot: "name",
-      head: "(?:ik heet|mijn (?:volledige |echte |voor|achter)?naam is|m'n naam is|ze noemen me|iedereen noemt me|vrienden noemen me|mijn vrienden noemen me|noem (?:me|mij)(?: maar| gewoon)?|je (?:mag|kunt|kan) me(?: gerust| gewoon| ook)?|zeg maar)(?: (?:trouwens|eigenlijk|gewoon|nu))*",
+      head: "(?:ik heet|mijn (?:volledige |echte |voor|achter)?naam is|m'n naam is|ze noemen me|iedereen noemt me|vrienden noemen me|mijn vrienden noemen me|noem (?:me|mij)(?: maar| gewoon)?|je (?:mag|kunt|kan) me(?: gerust| gewoon| ook)?|zeg maar)(?: (?:trouwens|eigenlijk|gewoon|nu)){0,5}",
       tail: "(?: noemen\\b)|(?=$|[.,;!?)]| (?:en|maar|uit|van|in|[–-]) )",
       not: "(?:niet|het|dat|een|de|in|op|zo|welkom|altijd|vragen|bellen|mailen|helpen)\\b",
       say: "Heet {value}",
@@ -562,7 +562,7 @@ export const dutch: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: "(?:mijn|m'n) (?<thing>(?!favoriete|lievelings|naam\\b|eerste|volgende|enige)[^.,;:!?()\"“\\n]{2,40}?) (?<be>(?:is|zijn)(?: (?:momenteel|nu|nog steeds|trouwens|sinds \\w+|altijd))*)(?! (?:niet|geen)\\b)",
+      head: "(?:mijn|m'n) (?<thing>(?!favoriete|lievelings|naam\\b|eerste|volgende|enige)[^.,;:!?()\"“\\n]{2,40}?) (?<be>(?:is|zijn)(?: (?:momenteel|nu|nog steeds|trouwens|sinds \\w+|altijd)){0,5})(?! (?:niet|geen)\\b)",
       say: "{thing} {be} {value}",
     },
     {
@@ -608,7 +608,7 @@ export const dutch: Language = {
   anaphora:
     "(?:het|dat|dit|deze|die|hem|haar|hen|ze|zij|hij|jou|je|jullie|mij|me|ons|beide|allebei|alles|niets|iets|wat|hoe|wie|waarom|zo|hier|daar|er|ja|nee|niet|geen|een van|welke?|iemand|meer|minder|beter|best|veel|(?:de|het) (?:eerste|tweede|derde|laatste|andere|bovenste|nieuwe|oude)(?: (?:variant|versie|optie|voorstel|idee|ontwerp|alinea|deel|zin))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:heel|zo|ook|niet|als|hoe|maar|en|of|al|nog|meer|te|graag|echt|nu|hier|is|zijn|was|wat|liever|beter|aan|dat|omdat|erg|veel)\\b)|(?:deze|dit|die|jouw)\\s|(?:dat|als|hoe|wat|of)\\s",
   passing:
-    "(?:(?:eerste|tweede|derde|laatste|volgende|enige|grote|grootste|eigenlijke|huidige|hele|nieuwe|oude|concrete|korte|andere) )*(?:vraag|vragen|probleem|problemen|punt|vermoeden|build|code|fout|bug|idee|ideeën|zorg|begrip|aanname|mening|app|applicatie|server|bestand|functie|test|tests|script|query|uitvoer|invoer|plan|doel|bedoeling|hoop|angst|gevoel|indruk|theorie|gedachte|gedachten|kijk|antwoord|verzoek|wens|voorstel|advies|conclusie|argument|stelling|aanpak|poging|oplossing|schuld|reden|taak|opdracht|huiswerk|opstel|ontwerp|tekst|bericht|mail|e-mail|brief|werkstuk|scriptie|hoofdstuk|alinea|zin|titel|data|gegevens|tabel|kolom|rij|lijst|string|variabele|klasse|object|methode|component|pagina|site|website|repo|branch|commit|pr|pipeline|deployment|container|cluster|database|schema|migratie|model|prompt|configuratie|config|instellingen|setup|omgeving|log|logs|console|terminal|scherm|browser|venster|muis|toetsenbord|internet|verbinding|wifi|netwerk|computer|pc|laptop|telefoon|accu|geheugen|programma|project|resultaat|hoofd|hersenen|ogen|rug|maag|hart|leven|dag|week|tijd|genoegen|situatie|geval|spullen|versie|pakket|token|sleutel|wachtwoord|pin|account|bestelling|vlucht|trein|bus|levering|betaling|factuur|budget|eten)|.{0,40}<b>(?:die|dat|omdat|als|ik|je) .{0,40}",
+    "(?:(?:eerste|tweede|derde|laatste|volgende|enige|grote|grootste|eigenlijke|huidige|hele|nieuwe|oude|concrete|korte|andere) ){0,5}(?:vraag|vragen|probleem|problemen|punt|vermoeden|build|code|fout|bug|idee|ideeën|zorg|begrip|aanname|mening|app|applicatie|server|bestand|functie|test|tests|script|query|uitvoer|invoer|plan|doel|bedoeling|hoop|angst|gevoel|indruk|theorie|gedachte|gedachten|kijk|antwoord|verzoek|wens|voorstel|advies|conclusie|argument|stelling|aanpak|poging|oplossing|schuld|reden|taak|opdracht|huiswerk|opstel|ontwerp|tekst|bericht|mail|e-mail|brief|werkstuk|scriptie|hoofdstuk|alinea|zin|titel|data|gegevens|tabel|kolom|rij|lijst|string|variabele|klasse|object|methode|component|pagina|site|website|repo|branch|commit|pr|pipeline|deployment|container|cluster|database|schema|migratie|model|prompt|configuratie|config|instellingen|setup|omgeving|log|logs|console|terminal|scherm|browser|venster|muis|toetsenbord|internet|verbinding|wifi|netwerk|computer|pc|laptop|telefoon|accu|geheugen|programma|project|resultaat|hoofd|hersenen|ogen|rug|maag|hart|leven|dag|week|tijd|genoegen|situatie|geval|spullen|versie|pakket|token|sleutel|wachtwoord|pin|account|bestelling|vlucht|trein|bus|levering|betaling|factuur|budget|eten)|.{0,40}<b>(?:die|dat|omdat|als|ik|je) .{0,40}",
   states:
     "(?:niet|geen|te|zo|heel|erg|best|behoorlijk|al|bijna|net|vaak|nooit|soms|kapot|traag|langzaam|down|weg|klaar|hier|daar|leeg|vol|dood|offline|over\\b|dat|hoe|waarom|wat|of|als|omdat|simpel|eenvoudig|duidelijk|fout|verkeerd|goed|slecht|geweldig|mooi|vreselijk|ziek|moe|druk|laat|vroeg|gek|een (?:probleem|puinhoop|beetje|rommel)|het (?:zelfde|probleem)|verlopen|kwijt|koud|heet|nat|vies|oud\\b|nieuw\\b|anders|verschillend|onzeker|zeker|gecrasht|verwijderd|verdwenen|vastgelopen|onderweg|in orde|ge\\w+d\\b|ge\\w+t\\b|ver\\w+d\\b|om\\b)",
   corrects:

@@ -29,7 +29,7 @@ export const portuguese: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:esquece|esqueça|esquecer|esqueces|esqueça-se|esquece-te|apaga|apague|apagar|ignora|ignore|remove|remova)(?: (?:por favor|tudo|de|aí|já))*,? ?(?:o que|aquilo que|tudo o que|tudo que|isso que|do que)(?: (?:eu|te|lhe|já|nós|a gente|tu|você))*(?: (?:tinha|tenho|havia))?(?: (?:disse|dito|falei|falado|contei|contado|mencionei|mencionado|comentei|escrevi|escrito|expliquei|sabes|sabe|guardou|guardaste))?(?: (?:antes|ontem|há pouco))? (?:sobre|acerca de|acerca do|acerca da|a respeito de|a respeito do|a respeito da|quanto a|quanto ao|quanto à|de|do|da|dos|das)`,
+      head: `${ASK}(?:esquece|esqueça|esquecer|esqueces|esqueça-se|esquece-te|apaga|apague|apagar|ignora|ignore|remove|remova)(?: (?:por favor|tudo|de|aí|já)){0,5},? ?(?:o que|aquilo que|tudo o que|tudo que|isso que|do que)(?: (?:eu|te|lhe|já|nós|a gente|tu|você)){0,5}(?: (?:tinha|tenho|havia))?(?: (?:disse|dito|falei|falado|contei|contado|mencionei|mencionado|comentei|escrevi|escrito|expliquei|sabes|sabe|guardou|guardaste))?(?: (?:antes|ontem|há pouco))? (?:sobre|acerca de|acerca do|acerca da|a respeito de|a respeito do|a respeito da|quanto a|quanto ao|quanto à|de|do|da|dos|das)`,
     },
     {
       id: "that",
@@ -37,7 +37,7 @@ export const portuguese: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:esquece|esqueça|esquecer|esqueces|esqueça-se de|esquece-te de|apaga|apague|apagar)(?: (?:por favor|de|aí|já|o fato de|o facto de))* que(?= \\S+)`,
+      head: `${ASK}(?:esquece|esqueça|esquecer|esqueces|esqueça-se de|esquece-te de|apaga|apague|apagar)(?: (?:por favor|de|aí|já|o fato de|o facto de)){0,5} que(?= \\S+)`,
       not: "(?:eu (?:perguntei|pedi)|perguntei|pedi)\\b",
     },
     {
@@ -46,7 +46,7 @@ export const portuguese: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:esquece|esqueça|esquecer|apaga|apague|apagar)(?: (?:por favor|de|já))* (?=(?:o |a |os |as |do |da )?(?:meu|minha|meus|minhas|onde (?:eu )?moro|onde (?:eu )?trabalho|nosso|nossa) ?\\S)`,
+      head: `${ASK}(?:esquece|esqueça|esquecer|apaga|apague|apagar)(?: (?:por favor|de|já)){0,5} (?=(?:o |a |os |as |do |da )?(?:meu|minha|meus|minhas|onde (?:eu )?moro|onde (?:eu )?trabalho|nosso|nossa) ?\\S)`,
       not: "(?:a |o )?(?:minha (?:pergunta|última)|meu (?:último|erro|comentário)|minha mensagem)\\b",
     },
     {
@@ -67,7 +67,7 @@ export const portuguese: Language = {
       polarity: "+",
       whole: true,
       inQuestion: true,
-      head: `${ASK}(?:lembre-se|lembra-te|lembre|lembra|lembrar|se lembre|lembrem|recorda|recorde|não esqueças?|não se esqueça|não te esqueças|não esqueça|não esquece|tenha em mente|tem em mente|ter em mente|leve em conta|memoriza|memorize|anota|anote|guarda|guarde|grava|grave|toma nota|tome nota|registra|registre)(?: (?:bem|por favor|aí|pra depois|para depois|sempre|de|disso))*(?: que| ?:| –| -)`,
+      head: `${ASK}(?:lembre-se|lembra-te|lembre|lembra|lembrar|se lembre|lembrem|recorda|recorde|não esqueças?|não se esqueça|não te esqueças|não esqueça|não esquece|tenha em mente|tem em mente|ter em mente|leve em conta|memoriza|memorize|anota|anote|guarda|guarde|grava|grave|toma nota|tome nota|registra|registre)(?: (?:bem|por favor|aí|pra depois|para depois|sempre|de|disso)){0,5}(?: que| ?:| –| -)`,
       not: "(?:eu (?:disse|perguntei)|ontem|a gente conversou|combinamos)\\b",
     },
     {
@@ -75,7 +75,7 @@ export const portuguese: Language = {
       family: "instruction",
       polarity: "+",
       whole: true,
-      head: `${ASK}(?:lembre-se|lembra-te|lembre|lembra|não esqueças?|não se esqueça|memoriza|memorize|anota|anote)(?: (?:bem|por favor|aí|de|disso))*[ ,:]+(?=(?:o |a |os |as )?(?:meu|minha|meus|minhas|nosso|nossa|sempre|nunca|eu) )`,
+      head: `${ASK}(?:lembre-se|lembra-te|lembre|lembra|não esqueças?|não se esqueça|memoriza|memorize|anota|anote)(?: (?:bem|por favor|aí|de|disso)){0,5}[ ,:]+(?=(?:o |a |os |as )?(?:meu|minha|meus|minhas|nosso|nossa|sempre|nunca|eu) )`,
       not: "(?:a |o )?(?:minha (?:última )?pergunta|minha mensagem)\\b",
     },
     {
@@ -146,7 +146,7 @@ export const portuguese: Language = {
       polarity: "+",
       correction: true,
       marked: true,
-      head: "(?:(?:desculpa|desculpe|opa|ops|ah|oh|não|espera|correção|pequena correção|perdão)[ ,:!.-]+){0,3}(?:(?:na verdade|de fato|aliás|na realidade|melhor dizendo|quer dizer)[ ,]+)?(?:(?:é|são|era|se chama|chama-se|escreve-se|quis dizer|queria dizer|deve ser)(?: (?:na verdade|mesmo))*)? ?(?<new>(?!não\\b|que\\b)[^,;!?]{1,100}?)(?:,? (?:e )?não|,? em vez de|,? ao invés de|,? e não) (?<old>(?!sei\\b|me\\b|quero\\b|posso\\b|há\\b|tenho\\b|é\\b|o que\\b|se\\b|acho\\b|faz\\b|gosto\\b|uso\\b)[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
+      head: "(?:(?:desculpa|desculpe|opa|ops|ah|oh|não|espera|correção|pequena correção|perdão)[ ,:!.-]+){0,3}(?:(?:na verdade|de fato|aliás|na realidade|melhor dizendo|quer dizer)[ ,]+)?(?:(?:é|são|era|se chama|chama-se|escreve-se|quis dizer|queria dizer|deve ser)(?: (?:na verdade|mesmo)){0,5})? ?(?<new>(?!não\\b|que\\b)[^,;!?]{1,100}?)(?:,? (?:e )?não|,? em vez de|,? ao invés de|,? e não) (?<old>(?!sei\\b|me\\b|quero\\b|posso\\b|há\\b|tenho\\b|é\\b|o que\\b|se\\b|acho\\b|faz\\b|gosto\\b|uso\\b)[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
       say: "Corrigido: {new}, não {old}",
     },
     {
@@ -260,14 +260,14 @@ export const portuguese: Language = {
       family: "preference",
       polarity: "+",
       slot: "favourite",
-      head: "(?:o |a |os |as )?(?:meu|minha|meus|minhas) (?<thing>[^.,;:!?]{2,50}?) (?:favorit[oa]s?|preferid[oa]s?|predilet[oa]s?)(?: (?:de todos os tempos|do momento|de sempre|absolut[oa]))? (?:é|são|continua sendo|se chama)(?: (?:ainda|agora|sem dúvida|claramente|sempre))*",
+      head: "(?:o |a |os |as )?(?:meu|minha|meus|minhas) (?<thing>[^.,;:!?]{2,50}?) (?:favorit[oa]s?|preferid[oa]s?|predilet[oa]s?)(?: (?:de todos os tempos|do momento|de sempre|absolut[oa]))? (?:é|são|continua sendo|se chama)(?: (?:ainda|agora|sem dúvida|claramente|sempre)){0,5}",
       say: "{thing} favorito: {value}",
     },
     {
       id: "dislike_not",
       family: "preference",
       polarity: "-",
-      head: "(?:eu )?(?:não|nunca) (?:(?:gosto|gostei|curto|suporto|aguento|tolero|aprecio|prefiro)|sou (?:muito |nada |um grande |uma grande |grande )?(?:fã|adepto|adepta|amigo|amiga|apreciador|apreciadora) de|me dou bem com|vou com a cara de|me agradam?)(?: (?:nada|muito|nem um pouco|de jeito nenhum|tanto|especialmente|realmente|mesmo|lá muito|nunca))*(?: (?:de|do|da|dos|das|que|quando)\\b)?",
+      head: "(?:eu )?(?:não|nunca) (?:(?:gosto|gostei|curto|suporto|aguento|tolero|aprecio|prefiro)|sou (?:muito |nada |um grande |uma grande |grande )?(?:fã|adepto|adepta|amigo|amiga|apreciador|apreciadora) de|me dou bem com|vou com a cara de|me agradam?)(?: (?:nada|muito|nem um pouco|de jeito nenhum|tanto|especialmente|realmente|mesmo|lá muito|nunca)){0,5}(?: (?:de|do|da|dos|das|que|quando)\\b)?",
       not: "(?:isso|disso|disto|isto|desse|dessa|deste|desta|como (?:ficou|está)|teu|seu|tua|sua|ideia|primeir[oa]|segund[oa])",
     },
     {
@@ -281,14 +281,14 @@ export const portuguese: Language = {
       id: "like",
       family: "preference",
       polarity: "+",
-      head: "(?:eu )?(?:<a>(?:prefiro|adoro|amo|curto|aprecio|valorizo)|<a>gosto(?: (?:muito|mais|bastante|demais|mesmo|imenso|sobretudo|especialmente|realmente|pra caramba|de verdade))* (?:de|do|da|dos|das)|sou (?:muito |um grande |uma grande |grande )?(?:fã|apaixonado|apaixonada|adepto|adepta|apreciador|apreciadora|entusiasta|viciado|viciada|louco|louca) (?:de|do|da|por|em)|me amarro em|tenho (?:uma )?queda por)(?: (?:muito|mais|bastante|sobretudo|especialmente|realmente|sempre))*",
+      head: "(?:eu )?(?:<a>(?:prefiro|adoro|amo|curto|aprecio|valorizo)|<a>gosto(?: (?:muito|mais|bastante|demais|mesmo|imenso|sobretudo|especialmente|realmente|pra caramba|de verdade)){0,5} (?:de|do|da|dos|das)|sou (?:muito |um grande |uma grande |grande )?(?:fã|apaixonado|apaixonada|adepto|adepta|apreciador|apreciadora|entusiasta|viciado|viciada|louco|louca) (?:de|do|da|por|em)|me amarro em|tenho (?:uma )?queda por)(?: (?:muito|mais|bastante|sobretudo|especialmente|realmente|sempre)){0,5}",
       not: "(?:isso|disso|disto|isto|esse|essa|este|esta|como (?:ficou|está)|teu|seu|tua|sua|a ideia|ideia|que você|o que|saber (?:se|que)|quando (?:você|tu)|não\\b|te\\b|você\\b|o (?:primeiro|segundo)|a (?:primeira|segunda))",
     },
     {
       id: "decided_not",
       family: "decision",
       polarity: "-",
-      head: "(?:eu |nós |a gente )?<a>(?:decidi|resolvi|decidimos|resolvemos|decidiu|optei por|optamos por|escolhi|tenho decidido)(?: (?:finalmente|no fim|já|que))* (?:não|que não|nunca)",
+      head: "(?:eu |nós |a gente )?<a>(?:decidi|resolvi|decidimos|resolvemos|decidiu|optei por|optamos por|escolhi|tenho decidido)(?: (?:finalmente|no fim|já|que)){0,5} (?:não|que não|nunca)",
       say: "Decidiu não {value}",
       sayAssistant: "O assistente decidiu não {value}",
     },
@@ -305,7 +305,7 @@ export const portuguese: Language = {
       id: "decided",
       family: "decision",
       polarity: "+",
-      head: "(?:eu |nós )?<a>(?:decidi|resolvi|decidimos|resolvemos|tomei a decisão de|decidi-me a)(?: (?:finalmente|no fim|já|enfim))*(?: (?:por|pelo|pela|que vou|que))?",
+      head: "(?:eu |nós )?<a>(?:decidi|resolvi|decidimos|resolvemos|tomei a decisão de|decidi-me a)(?: (?:finalmente|no fim|já|enfim)){0,5}(?: (?:por|pelo|pela|que vou|que))?",
       not: "(?:não\\b|isso|isto|se\\b|te\\b|o problema|o bug|o erro|a questão|perguntar|escrever (?:pra|para) você)",
       say: "Decidiu {value}",
       sayAssistant: "O assistente decidiu {value}",
@@ -314,7 +314,7 @@ export const portuguese: Language = {
       id: "chose",
       family: "decision",
       polarity: "+",
-      head: "(?:eu |nós )?<a>(?:escolhi|optei por|optei pelo|optei pela|selecionei|adotei|escolhemos|optamos por|optamos pelo|comprei|reservei|contratei|fiquei com|ficamos com|acabei (?:ficando com|escolhendo|usando|comprando|optando por)|fechei com|fui de|me decidi por|decidi-me por|decidi-me pelo)(?: (?:finalmente|no fim|já|enfim|por))*",
+      head: "(?:eu |nós )?<a>(?:escolhi|optei por|optei pelo|optei pela|selecionei|adotei|escolhemos|optamos por|optamos pelo|comprei|reservei|contratei|fiquei com|ficamos com|acabei (?:ficando com|escolhendo|usando|comprando|optando por)|fechei com|fui de|me decidi por|decidi-me por|decidi-me pelo)(?: (?:finalmente|no fim|já|enfim|por)){0,5}",
       not: "(?:isso|isto|esse|essa|a primeira$|o primeiro$|mal|bem|errado|medo|raiva|pena|dúvida|fome|sono|o errado|a errada|a impressão|saudade|febre|vontade)",
       say: "Escolheu {value}",
       sayAssistant: "O assistente escolheu {value}",
@@ -392,7 +392,7 @@ export const portuguese: Language = {
       family: "identity",
       polarity: "+",
       slot: "name",
-      head: "(?:(?:o )?meu nome(?: completo| verdadeiro)? é|eu me chamo|me chamo|chamo-me|o nome é|me chamam(?: de)?|todo mundo me chama(?: de)?|todos me chamam(?: de)?|meus amigos me chamam(?: de)?|(?:você )?pode(?:s|m)? me chamar(?: de)?|podes chamar-me|pode chamar-me(?: de)?|me chama(?: de)|me chame(?: de)?|chama-me|chame-me(?: de)?)(?: (?:só|simplesmente|apenas))*(?= )",
+      head: "(?:(?:o )?meu nome(?: completo| verdadeiro)? é|eu me chamo|me chamo|chamo-me|o nome é|me chamam(?: de)?|todo mundo me chama(?: de)?|todos me chamam(?: de)?|meus amigos me chamam(?: de)?|(?:você )?pode(?:s|m)? me chamar(?: de)?|podes chamar-me|pode chamar-me(?: de)?|me chama(?: de)|me chame(?: de)?|chama-me|chame-me(?: de)?)(?: (?:só|simplesmente|apenas)){0,5}(?= )",
       tail: "(?=$|[.,;!?)]| (?:e|mas|de|sou|desde|[–-]) )",
       not: "(?:não\\b|quando|se\\b|amanhã|depois|mais|que|como|qual|por|a |o |os |as |um |uma |louco|louca|em )",
       say: "Chama-se {value}",
@@ -445,7 +445,7 @@ export const portuguese: Language = {
       family: "identity",
       polarity: "+",
       slot: "role",
-      head: "(?:eu )?sou (?:atualmente |também |agora |uma? )*(?=[\\wáâãéêíóôõúç]{4,})",
+      head: "(?:eu )?sou (?:atualmente |também |agora |uma? ){0,5}(?=[\\wáâãéêíóôõúç]{4,})",
       not: "(?:de|do|da|o|a|os|as|eu|muito|mais|tão|fã|grande|adepto|adepta|apaixonad[oa]|entusiasta|capaz|consciente|nov[oa]|feliz|quem|assim|bom|boa|mau|má|pouco|meio|bastante|pessoa|homem|mulher|menin[oa]|cliente|usuári[oa]|iniciante|novat[oa]|meu|minha|seu|sua|só|original\\w*|originári[oa]|responsável por (?:este|esta)|idiota|burr[oa]|sortud[oa]|fanátic[oa]|sempre|nunca|também|um desastre|preguiços[oa]|lent[oa]|rápid[oa]|alt[oa]|baix[oa]|incapaz|únic[oa]|primeir[oa]|viciad[oa]|louc[oa]|designer\\?|grat[oa]|obrigad[oa])\\b",
       say: "É {value}",
     },
@@ -479,7 +479,7 @@ export const portuguese: Language = {
       family: "preference",
       polarity: "+",
       you: true,
-      head: "(?:você |tu )(?:prefere|preferes|adora|adoras|gosta (?:mais )?(?:de|do|da)|gostas (?:mais )?(?:de|do|da))(?: (?:muito|mais))*",
+      head: "(?:você |tu )(?:prefere|preferes|adora|adoras|gosta (?:mais )?(?:de|do|da)|gostas (?:mais )?(?:de|do|da))(?: (?:muito|mais)){0,5}",
       not: "(?:isso|isto|que\\b|não\\b|a ideia|assim)",
     },
     {
@@ -499,7 +499,7 @@ export const portuguese: Language = {
     "e|mas|ou|porque|pois|então|depois|e depois|e também|mas também|já que|embora|porém|enquanto|que|além disso",
   contrasts: "mas|porém|contudo|na verdade|no entanto|e sim",
   blocks:
-    "talvez|se(?! (?:te|você quiser|for|é|quiser|precisar|chama|mudou|amarr)\\b)|suponhamos|supondo|suponha|imagina|imagine|imaginemos|digamos que|vamos supor|e se|hipoteticamente|em teoria|(?:diz|disse|dizia|dizem|disseram|afirma|afirmou|pensa|pensava|acha|achava|acredita|escreveu|escreve|conta que|contou|repete|insiste|garante|garantiu|sustenta|pergunta|perguntou|explica|explicou|sugere|jura|responde|respondeu|fala que|falou que|solta)(?<!como (?:já |eu )*(?:disse))(?<!eu (?:já |te )*(?:disse))|segundo (?!lugar)|supostamente|aparentemente|a frase|frase|citação|por exemplo|exemplo|p\\.ex|letra|música|poema|slogan|lema|(?:nunca|jamais|não) (?:disse|afirmei|escrevi|mencionei|te disse|falei|tinha dito|comentei|é verdade|lembro|acho|penso|sei|digo)|duvido|nego|por que|por quê|como(?= (?:eu|posso|faço|devo))|que(?= (?:eu|tal))|o que|qual|quais|onde|quem|quando (?:devo|posso)|deveria|devo|posso|antigamente|no meu sonho|sonhei|meu personagem|minha personagem|o narrador|a narradora|nesta cena|nessa cena|neste jogo|nesse jogo|alguém que|pessoas que|gente que|usuários que|tudo o que|tudo que|algo que|nada que|a razão|a ideia de que|o fato de que|o facto de que|a nota|verifica|verifique|testa|deixa eu|me diga|me diz|me explica|explique|pergunte-me|me ajuda|me mostra|mostre|tomara|me pergunto|receio|medo|para que|meu trabalho|um trabalho|de trabalho|do trabalho|o trabalho",
+    "talvez|se(?! (?:te|você quiser|for|é|quiser|precisar|chama|mudou|amarr)\\b)|suponhamos|supondo|suponha|imagina|imagine|imaginemos|digamos que|vamos supor|e se|hipoteticamente|em teoria|(?:diz|disse|dizia|dizem|disseram|afirma|afirmou|pensa|pensava|acha|achava|acredita|escreveu|escreve|conta que|contou|repete|insiste|garante|garantiu|sustenta|pergunta|perguntou|explica|explicou|sugere|jura|responde|respondeu|fala que|falou que|solta)(?<!como (?:já |eu ){0,5}(?:disse))(?<!eu (?:já |te ){0,5}(?:disse))|segundo (?!lugar)|supostamente|aparentemente|a frase|frase|citação|por exemplo|exemplo|p\\.ex|letra|música|poema|slogan|lema|(?:nunca|jamais|não) (?:disse|afirmei|escrevi|mencionei|te disse|falei|tinha dito|comentei|é verdade|lembro|acho|penso|sei|digo)|duvido|nego|por que|por quê|como(?= (?:eu|posso|faço|devo))|que(?= (?:eu|tal))|o que|qual|quais|onde|quem|quando (?:devo|posso)|deveria|devo|posso|antigamente|no meu sonho|sonhei|meu personagem|minha personagem|o narrador|a narradora|nesta cena|nessa cena|neste jogo|nesse jogo|alguém que|pessoas que|gente que|usuários que|tudo o que|tudo que|algo que|nada que|a razão|a ideia de que|o fato de que|o facto de que|a nota|verifica|verifique|testa|deixa eu|me diga|me diz|me explica|explique|pergunte-me|me ajuda|me mostra|mostre|tomara|me pergunto|receio|medo|para que|meu trabalho|um trabalho|de trabalho|do trabalho|o trabalho",
   supposes:
     "suponhamos|suponha|vamos supor|imagina|imagine|imaginemos|digamos que|faz de conta|finge|finja|hipoteticamente|e se|nesta cena|nessa cena|neste jogo|nesse jogo|rpg|vamos jogar rpg|cenário",
   asks: "(?:o que|que(?= (?:tal|acha|vinho|chá|tipo|horas|livro|filme|\\w+ (?:combina|não|você|eu)))|quem|como(?= (?:eu|posso|faço|resolvo|explico|é|fica|se|devo|funciona|que|está))|onde|aonde|quando(?= (?:devo|posso|é|vai))|por que|por quê|quanto|quanta|quantos|quantas|qual|quais|deveria|devo|posso(?=[^?]{0,300}\\?)|você (?:pode|sabe|conhece|acha|tem|poderia|consegue)|podes|pode(?= (?:me ajudar|mover|explicar|criar|fazer))|sabe|conhece|tem (?=[^?]{0,300}\\?)|acha que|há (?=[^?]{0,300}\\?)|é verdade que|verdade(?=\\W*$)|né(?=\\W*$)|não é(?=\\W*$)|não(?=\\?)|alguma ideia|me (?:ajuda|recomenda|diz|explica|faz|dá|sugere)|escreve(?= um| uma)|escreva(?= um| uma)|faz(?= um| uma)|dá(?= uma olhada)|mostra|ajuda|olha)\\b",
@@ -519,7 +519,7 @@ export const portuguese: Language = {
   anaphora:
     "(?:isso|isto|aquilo|esse|essa|este|esta|esses|essas|estes|estas|aquele|aquela|disso|disto|nisso|o|a|os|as|ele|ela|eles|elas|você|ti|mim|nós|tudo|todos|todas|nada|algo|que|como|quem|por que|aqui|aí|ali|lá|sim|não|nenhum|nenhuma|um|uma|qual|mais|menos|melhor|muito|(?:o|a) (?:primeiro|primeira|segundo|segunda|terceiro|terceira|último|última|outro|outra|novo|nova|de cima)(?: (?:versão|opção|proposta|ideia|parte|frase|variante))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:muito|demais|também|não|se|quando|como|mas|e|ou|já|ainda|mais|melhor|mesmo|aqui|é|são|está|que|porque|de (?:cima|antes))\\b)|(?:este|esta|estes|estas|esse|essa|esses|essas|teu|tua|seu|sua)\\s|(?:que|quando|se|o que)\\s|a ideia",
   passing:
-    "(?:(?:primeir[oa]|segund[oa]|últim[oa]|únic[oa]|grande|principal|pequen[oa]|verdadeir[oa]|nov[oa]) )*(?:pergunta|perguntas|problema|problemas|dúvida|dúvidas|ponto|opinião|build|código|erro|bug|ideia|ideias|preocupação|hipótese|suposição|app|aplicativo|aplicação|servidor|arquivo|ficheiro|função|teste|testes|script|consulta|saída|entrada|plano|objetivo|meta|intenção|esperança|medo|sensação|impressão|teoria|pensamento|resposta|pedido|desejo|proposta|conselho|conclusão|argumento|abordagem|tentativa|solução|culpa|razão|tarefa|dever|redação|rascunho|texto|mensagem|e-mail|email|mail|carta|tese|capítulo|parágrafo|frase|título|dados|tabela|coluna|linha|lista|string|variável|classe|objeto|método|componente|página|site|web|repo|branch|commit|pr|pipeline|deploy|container|cluster|base|banco|banco de dados|esquema|migração|modelo|prompt|configuração|config|ambiente|log|logs|console|terminal|tela|ecrã|navegador|janela|mouse|teclado|internet|conexão|wifi|rede|computador|pc|notebook|portátil|celular|telemóvel|telefone|bateria|memória|programa|projeto|resultado|cabeça|cérebro|olhos|costas|estômago|coração|vida|dia|semana|tempo|prazer|situação|caso|coisas|versão|pacote|token|chave|senha|palavra-passe|pin|conta|encomenda|voo|trem|comboio|ônibus|entrega|pagamento|fatura|orçamento|comida)|.{0,40}<b>(?:que|porque|quando|se) .{0,40}",
+    "(?:(?:primeir[oa]|segund[oa]|últim[oa]|únic[oa]|grande|principal|pequen[oa]|verdadeir[oa]|nov[oa]) ){0,5}(?:pergunta|perguntas|problema|problemas|dúvida|dúvidas|ponto|opinião|build|código|erro|bug|ideia|ideias|preocupação|hipótese|suposição|app|aplicativo|aplicação|servidor|arquivo|ficheiro|função|teste|testes|script|consulta|saída|entrada|plano|objetivo|meta|intenção|esperança|medo|sensação|impressão|teoria|pensamento|resposta|pedido|desejo|proposta|conselho|conclusão|argumento|abordagem|tentativa|solução|culpa|razão|tarefa|dever|redação|rascunho|texto|mensagem|e-mail|email|mail|carta|tese|capítulo|parágrafo|frase|título|dados|tabela|coluna|linha|lista|string|variável|classe|objeto|método|componente|página|site|web|repo|branch|commit|pr|pipeline|deploy|container|cluster|base|banco|banco de dados|esquema|migração|modelo|prompt|configuração|config|ambiente|log|logs|console|terminal|tela|ecrã|navegador|janela|mouse|teclado|internet|conexão|wifi|rede|computador|pc|notebook|portátil|celular|telemóvel|telefone|bateria|memória|programa|projeto|resultado|cabeça|cérebro|olhos|costas|estômago|coração|vida|dia|semana|tempo|prazer|situação|caso|coisas|versão|pacote|token|chave|senha|palavra-passe|pin|conta|encomenda|voo|trem|comboio|ônibus|entrega|pagamento|fatura|orçamento|comida)|.{0,40}<b>(?:que|porque|quando|se) .{0,40}",
   states:
     "(?:não|demais|tão|muito|bastante|já|quase|frequentemente|nunca|às vezes|quebrad[oa]s?|lent[oa]s?|pront[oa]s?|aqui|aí|vazi[oa]s?|chei[oa]s?|mort[oa]s?|que|como|por que|se|porque|simples|clar[oa]|fals[oa]|corret[oa]|bom|boa|mau|má|ótim[oa]|bonit[oa]|terrível|doente|cansad[oa]|ocupad[oa]|tarde|cedo|louc[oa]|um (?:problema|desastre|pouco|caos)|o (?:mesmo|problema)|perdid[oa]|fri[oa]|quente|suj[oa]|velh[oa]|nov[oa]\\b|diferente|segur[oa]|saber|entender|ter|fazer|encontrar|[\\wáâãéêíóôõúç]+(?:ad|id)[oa]s?(?=$| (?:por|de|a|desde|em)))",
   corrects:
