@@ -92,18 +92,6 @@ export function insertReceipt(db: Database, receipt: NewReceipt, now: number): v
   ).run(JSON.stringify(used), receipt.id);
 }
 
-/** Adds what an exchange taught to its receipt. */
-export function addLearned(
-  db: Database,
-  episodeId: number,
-  learned: readonly { id: string; action: string }[],
-): void {
-  db.query(
-    `UPDATE receipts SET learned = (SELECT json_group_array(json(value)) FROM (
-       SELECT value FROM json_each(learned) UNION ALL SELECT value FROM json_each(?1))) WHERE episode_id = ?2`,
-  ).run(JSON.stringify(learned), episodeId);
-}
-
 type Row = {
   id: string;
   owner: string | null;

@@ -155,8 +155,6 @@ interface Draft {
   chainIds: string[];
 }
 
-export type Exchanges = ReturnType<typeof createExchanges>;
-
 export function createExchanges(deps: ExchangeDeps) {
   const { db, now, redact } = deps;
   const drafts = new Map<string, Draft>();
