@@ -427,3 +427,12 @@ describe("which provider takes what", () => {
     expect(takesDeveloper(at("x", "127.0.0.1"))).toBe(false);
   });
 });
+
+test("finding wrappers takes time in proportion to the text", () => {
+  const hostile = "<context>".repeat(200_000) + "hello</context>";
+  ownText(hostile);
+  ownText("<context>".repeat(200_000));
+  ownText("<contextual>x</contextual> stays");
+  expect(ownText("<contextual>x</contextual> stays")).toBe("<contextual>x</contextual> stays");
+  expect(ownText('<context id="1">a</context> b <CONTEXT>c</CONTEXT>d')).toBe("b d");
+});

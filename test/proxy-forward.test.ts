@@ -686,3 +686,50 @@ test("cost stands in usage where the provider has prices", async () => {
   const row = (await lastUsage()) as { tokens_in: number; tokens_out: number; cost: number };
   expect(row.cost).toBeCloseTo(row.tokens_in * 2 + row.tokens_out, 5);
 });
+
+test("a redirect is not followed and not passed on", async () => {
+  upstream.reply(() => ({
+    raw: [
+      Buffer.from("HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n"),
+    ],
+  }));
+  const response = await proxy.post(chat, body(), {}, { redirect: "manual" });
+  expect(response.status).toBe(502);
+  expect(response.headers.get("location")).toBeNull();
+});
+
+test("management's token never leaves, also where a provider passes credentials through", async () => {
+  proxy.providers.create({ id: "through", baseUrl: spare.url, passthroughAuth: true });
+  const response = await proxy.post(chat, body({ model: "through/x" }), {
+    authorization: "Bearer test-management-token",
+  });
+  expect(response.status).toBe(200);
+  expect(spare.last().headers.authorization).toBeUndefined();
+});
+
+test("a Studio cookie opens no route of /v1", async () => {
+  const { secret } = await cookie();
+  const response = await proxy.post(chat, body(), {
+    authorization: "",
+    cookie: `recollect_session=${secret}`,
+  });
+  expect(response.status).toBe(401);
+});
+
+async function cookie(): Promise<{ secret: string }> {
+  const response = await fetch(`${proxy.url}/sign-in`, {
+    method: "POST",
+    redirect: "manual",
+    headers: { "content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin" },
+    body: new URLSearchParams({ token: "test-management-token" }),
+  });
+  const secret = /recollect_session=([^;]+)/.exec(response.headers.get("set-cookie") ?? "")?.[1];
+  expect(secret).toBeDefined();
+  return { secret: secret! };
+}
+
+test("a session named in another script comes back percent-encoded", async () => {
+  const response = await proxy.post(chat, body({ metadata: { session_id: "чат 1" } }));
+  expect(response.status).toBe(200);
+  expect(response.headers.get("x-omniroute-session-id")).toBe(encodeURIComponent("чат 1"));
+});

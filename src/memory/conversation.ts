@@ -70,14 +70,71 @@ export function textOf(content: unknown): string {
 }
 
 /** Tags in which coding agents and chat front ends wrap context of their own. */
-const WRAPPERS =
-  "system-reminder|environment_context|environment_details|user_instructions|user_info|project_layout|permissions instructions|collaboration_mode|skills_instructions|instructions|context|attached_files|attachments|additional_data|open_and_recently_viewed_files|ide_context|ide_selection|ide_opened_file|ide_diagnostics|command-name|command-message|command-args|local-command-stdout|local-command-caveat|turn_aborted|user_shell_command|memories|retrieved_context|source";
-const WRAPPED = new RegExp(`<(${WRAPPERS})(?:\\s[^>]*)?>[\\s\\S]*?</\\1>`, "gi");
+const WRAPPERS = [
+  "system-reminder",
+  "environment_context",
+  "environment_details",
+  "user_instructions",
+  "user_info",
+  "project_layout",
+  "permissions instructions",
+  "collaboration_mode",
+  "skills_instructions",
+  "instructions",
+  "context",
+  "attached_files",
+  "attachments",
+  "additional_data",
+  "open_and_recently_viewed_files",
+  "ide_context",
+  "ide_selection",
+  "ide_opened_file",
+  "ide_diagnostics",
+  "command-name",
+  "command-message",
+  "command-args",
+  "local-command-stdout",
+  "local-command-caveat",
+  "turn_aborted",
+  "user_shell_command",
+  "memories",
+  "retrieved_context",
+  "source",
+];
 const AGENTS_HEAD = /^# AGENTS\.md instructions for .*$/m;
 
-/** What the person wrote, without the wrappers. */
+/** What the person wrote, without the wrappers. Linear in the text, whatever stands in it. */
 export function ownText(text: string): string {
-  return text.includes("<") ? text.replace(WRAPPED, "").replace(AGENTS_HEAD, "").trim() : text.trim();
+  if (!text.includes("<")) return text.trim();
+  let rest = text;
+  const folded = text.toLowerCase();
+  // Folding that changes lengths would move the places; such a text has no wrapper worth finding.
+  if (folded.length === text.length) {
+    for (const name of WRAPPERS) if (folded.includes(`</${name}>`)) rest = withoutTag(rest, name);
+  }
+  return rest.replace(AGENTS_HEAD, "").trim();
+}
+
+/** The text without every `<name …>…</name>`. */
+function withoutTag(text: string, name: string): string {
+  const folded = text.toLowerCase();
+  const close = `</${name}>`;
+  let out = "";
+  let at = 0;
+  for (;;) {
+    const open = folded.indexOf(`<${name}`, at);
+    const end = open < 0 ? -1 : folded.indexOf(close, open);
+    if (end < 0) return out + text.slice(at);
+    const after = folded[open + 1 + name.length];
+    if (after !== ">" && !/\s/.test(after ?? "")) {
+      // Another tag whose name begins alike.
+      out += text.slice(at, open + 1);
+      at = open + 1;
+      continue;
+    }
+    out += text.slice(at, open);
+    at = end + close.length;
+  }
 }
 
 /** Clients drop the thinking of a reply before they send it back. */

@@ -12,6 +12,8 @@ export function admit(principal: Principal, deps: ProxyDeps): void {
     if (deps.config.REQUIRE_API_KEY) throw unauthorized();
     return;
   }
+  // The Studio's cookie is for the Studio's pages; a page elsewhere must not spend tokens with it.
+  if (principal.kind === "management" && principal.via === "cookie") throw unauthorized();
   requireScope(principal, "proxy");
   if (principal.kind !== "key") return;
   const { key } = principal;

@@ -13,7 +13,7 @@ import { call } from "../upstream/answer.ts";
 import { captureJson } from "../upstream/capture.ts";
 import type { Captured } from "../upstream/capture.ts";
 import { isTimeout, TransportError } from "../upstream/errors.ts";
-import { clientHeaders, headerMap, upstreamHeaders } from "../upstream/headers.ts";
+import { clientHeaders, hasOwnAuthorization, headerMap, upstreamHeaders } from "../upstream/headers.ts";
 import type { HeaderMap } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import { CONTENT_TYPE } from "../upstream/sse.ts";
@@ -42,6 +42,9 @@ const CAPTURE_LIMIT = 8 << 20;
 /** Beyond retrieval's own deadline: for the engine's thread being busy. */
 const SLACK_MS = 250;
 const BASE_DEADLINE_MS = 150;
+/** Of a question that is longer its beginning is looked for; of what is recorded more is kept. In UTF-16 units. */
+const QUERY_LIMIT = 16 * 1024;
+const TEXT_LIMIT = 256 * 1024;
 
 export interface ConversationRoute {
   wire: Wire;
@@ -189,7 +192,7 @@ async function recall(
       owner: memory.owner,
       lookup: ask.lookup,
       read: memory.read && maxTokens > 0,
-      query: conversation.query,
+      query: conversation.query.slice(0, QUERY_LIMIT),
       turns: conversation.turns,
       open: conversation.open,
       keep: keepsBlocks(settings.injectionPlacement, conversation),
@@ -236,7 +239,6 @@ async function answerTurn(turn: Turn): Promise<Response> {
   const streaming = turn.body.json["stream"] === true && !route.counting;
   const path = `${endpoints[route.wire]}${route.counting ? "/count_tokens" : ""}${queryOf(request.url)}`;
   deps.metrics.observe("recollect_added_seconds", (performance.now() - turn.startedAt) / 1000);
-  const ownAuthorization = turn.principal.kind !== "key" || turn.principal.ownAuthorization;
   let forwarded: Forwarded;
   try {
     forwarded = await forward({
@@ -256,7 +258,7 @@ async function answerTurn(turn: Turn): Promise<Response> {
           method: "POST",
           headers: upstreamHeaders(turn.headers, upstream, {
             messages: route.wire === "messages",
-            ownAuthorization,
+            ownAuthorization: hasOwnAuthorization(turn.headers),
             json: true,
           }),
           body: bytes,
@@ -269,6 +271,14 @@ async function answerTurn(turn: Turn): Promise<Response> {
     return failed(turn, error);
   }
   const { answer } = forwarded;
+  if (answer.status >= 300 && answer.status < 400) {
+    answer.abort();
+    return failed(
+      turn,
+      new TransportError("protocol", "The provider answered with a redirect, which is not followed."),
+      forwarded,
+    );
+  }
   const headers = withCors(memoryHeaders(turn, forwarded, clientHeaders(answer.headers)));
   if (answer.status >= 400) return relayError(turn, forwarded, headers);
   const settle = (ended: Ended, ttftMs: number | null) => finish(turn, forwarded, ended, ttftMs);
@@ -423,10 +433,14 @@ function memoryHeaders(
   headers["x-memory-tokens"] = String(injected === 0 ? 0 : prepared!.tokens);
   if (injected === 0) headers["x-memory-reason"] = reason ?? "nothing-relevant";
   if (prepared?.receiptId) headers["x-memory-receipt"] = prepared.receiptId;
-  headers["x-omniroute-session-id"] = sessionOf(turn);
+  headers["x-omniroute-session-id"] = asHeader(sessionOf(turn));
   if (headers["x-request-id"] === undefined) headers["x-request-id"] = turn.requestId;
   return headers;
 }
+
+/** A header holds Latin-1 alone; a name in another script is percent-encoded. */
+const asHeader = (name: string): string =>
+  /^[\x20-\x7e\xa0-\xff]*$/.test(name) ? name : encodeURIComponent(name);
 
 function reasonOf(turn: Turn, forwarded: Forwarded | null): Reason | null {
   if (!turn.prepared || turn.prepared.blocks.length === 0) return turn.reason;
@@ -490,7 +504,7 @@ function record(turn: Turn, forwarded: Forwarded | null, ended: Ended, ttftMs: n
       placement: forwarded && forwarded.where !== "none" ? forwarded.where : null,
       reason: prepared?.receiptId ? reasonOf(turn, forwarded) : null,
       fallbacks: forwarded?.fallbacks ?? [],
-      user: conversation.query || conversation.userText,
+      user: (conversation.query || conversation.userText).slice(0, TEXT_LIMIT),
       assistant: captured.text,
       complete: captured.complete && !left && !broken,
       cut: broken,

@@ -24,8 +24,7 @@ export function withCors(
 /** Mount on `/v1/*` before authentication. */
 export function edge(): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const preflight = c.req.method === "OPTIONS" && c.req.raw.headers.has("access-control-request-method");
-    if (preflight) {
+    if (c.req.method === "OPTIONS") {
       const asked = c.req.raw.headers.get("access-control-request-headers");
       return new Response(null, {
         status: 204,

@@ -7,7 +7,7 @@ import type { JsonBody } from "../memory/conversation.ts";
 import { estimateTokens } from "../memory/budget.ts";
 import { call } from "../upstream/answer.ts";
 import { isTimeout, TransportError } from "../upstream/errors.ts";
-import { clientHeaders, headerMap, upstreamHeaders } from "../upstream/headers.ts";
+import { clientHeaders, hasOwnAuthorization, headerMap, upstreamHeaders } from "../upstream/headers.ts";
 import { targetOf } from "../upstream/target.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import { AppError } from "../error.ts";
@@ -98,7 +98,7 @@ export function embeddingsRoute(deps: ProxyDeps, usage: Usage) {
         method: "POST",
         headers: upstreamHeaders(headerMap(c.req.raw), upstream, {
           messages: false,
-          ownAuthorization: principal.kind !== "key" || principal.ownAuthorization,
+          ownAuthorization: hasOwnAuthorization(headerMap(c.req.raw)),
           json: true,
         }),
         body: withModel(body, model),

@@ -5,7 +5,7 @@ import { AppError } from "../error.ts";
 import { call } from "../upstream/answer.ts";
 import type { Answer } from "../upstream/answer.ts";
 import { isTimeout, TransportError } from "../upstream/errors.ts";
-import { clientHeaders, headerMap, upstreamHeaders } from "../upstream/headers.ts";
+import { clientHeaders, hasOwnAuthorization, headerMap, upstreamHeaders } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import { CONTENT_TYPE } from "../upstream/sse.ts";
 import { targetOf } from "../upstream/target.ts";
@@ -71,7 +71,7 @@ export async function relay(
       headers: [
         ...upstreamHeaders(headerMap(request), to.upstream, {
           messages: to.path.startsWith("/messages"),
-          ownAuthorization: principal.kind !== "key" || principal.ownAuthorization,
+          ownAuthorization: hasOwnAuthorization(headerMap(request)),
           json: to.body !== undefined,
         }),
         ...kept(request.headers, to.body === undefined),

@@ -5,6 +5,11 @@ type Pairs = [name: string, value: string][];
 /** Names in lower case. */
 export type HeaderMap = Record<string, string | undefined>;
 
+/** Our key came in a header of its own, so `Authorization` and `x-api-key` are the client's, for the provider. */
+export function hasOwnAuthorization(headers: HeaderMap): boolean {
+  return headers["x-recollect-key"] !== undefined;
+}
+
 /** The headers of a request as a plain object: one call instead of one for each name. */
 export function headerMap(request: Request): HeaderMap {
   return request.headers.toJSON() as HeaderMap;
@@ -38,8 +43,10 @@ export function upstreamHeaders(
   // Bytes are forwarded as they come, so none of them may be compressed.
   out.set("accept-encoding", "identity");
   if (options.messages && !out.has("anthropic-version")) out.set("anthropic-version", "2023-06-01");
-  const own = upstream.passthroughAuth && options.ownAuthorization ? (client["authorization"] ?? null) : null;
-  if (own !== null) out.set("authorization", own);
+  const own = upstream.passthroughAuth && options.ownAuthorization;
+  const { authorization, "x-api-key": xApiKey } = own ? client : {};
+  if (authorization !== undefined) out.set("authorization", authorization);
+  else if (xApiKey !== undefined) out.set("x-api-key", xApiKey);
   else if (upstream.apiKey !== null) {
     if (options.messages) out.set("x-api-key", upstream.apiKey);
     else out.set("authorization", `Bearer ${upstream.apiKey}`);
