@@ -10,7 +10,9 @@ export type BackupAnswer = { rows: Record<string, number> } | { error: ErrorData
 
 /** Rows by table of what was written or checked. Rejects with the sentence of what is wrong. */
 export function backupThread(request: BackupRequest): Promise<Record<string, number>> {
-  const thread = new Worker(new URL("./backup-thread.ts", import.meta.url).href);
+  // In the executable all modules are one, which lies at the root.
+  const entry = Bun.isStandaloneExecutable ? "./db/backup-thread.ts" : "./backup-thread.ts";
+  const thread = new Worker(new URL(entry, import.meta.url).href);
   return new Promise<Record<string, number>>((resolve, reject) => {
     thread.onmessage = ({ data }: MessageEvent<BackupAnswer>) => {
       if ("error" in data) reject(reviveError(data.error));
