@@ -25,3 +25,8 @@ export function ownersOfKey(db: Database, keyId: string): { id: number; name: st
     )
     .all(keyId, `${keyId}:`, `${keyId};`);
 }
+
+/** The name of an owner's number, or null. */
+export function ownerName(db: Database, id: number): string | null {
+  return db.query<{ name: string }, [number]>("SELECT name FROM owners WHERE id = ?").get(id)?.name ?? null;
+}

@@ -4,7 +4,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { countAccess } from "../db/memories.ts";
-import { ownerId, SHARED_OWNER } from "../db/owners.ts";
+import { ownerId, ownerName, SHARED_OWNER } from "../db/owners.ts";
 import { AppError } from "../error.ts";
 import { duplicateKey } from "../extract/duplicates.ts";
 import { namedDate } from "../search/dates.ts";
@@ -278,7 +278,17 @@ export function createRetrieval(deps: RetrievalDeps) {
     const question: Question = { terms: queryTerms(owner, text), vector, date: namedDate(text) };
     const { retentionDays, fusion } = settings;
     const predicate: Predicate = { owner, session, retentionDays, now: now() };
-    const ranked = rankKind(rankDeps, question, { kind, predicate, limit, fusion, strategy });
+    const name = ownerName(db, owner) ?? "";
+    const most = Math.max(limit, deps.topK);
+    const hits = await foreignHits(kind, name, predicate, text, vector, settings, most, notes, left);
+    const ranked = rankKind(rankDeps, question, {
+      kind,
+      predicate,
+      limit,
+      fusion,
+      strategy,
+      ...(hits === null ? {} : { hits }),
+    });
     notes.push(...ranked.notes);
     const resolution = resolutionOf(
       deps,
@@ -286,6 +296,7 @@ export function createRetrieval(deps: RetrievalDeps) {
       usedOf([ranked]),
       notes,
       false,
+      hits !== null,
     );
     return { candidates: ranked.candidates, resolution };
   }

@@ -103,6 +103,23 @@ run("exchanges and entities are mirrored under ids of this box", async () => {
     return answer.resolution.vectorStore === "qdrant" && answer.results[0]?.vecRank === 1 ? answer : null;
   });
   expect(found.results[0]?.id).toBe(String(episode.id));
+  const searched = await conversations.searchEpisodes({
+    owner: "k1",
+    query: "mooring lines",
+    limit: 5,
+    mode: "semantic",
+  });
+  expect(searched).toMatchObject({
+    data: [{ id: episode.id, tier: "qdrant" }],
+    resolution: { vectorStore: "qdrant" },
+  });
+  const meant = await retrieval.retrieve({
+    owner: "k1",
+    query: "oolong tea",
+    strategy: "semantic",
+    mode: "interactive",
+  });
+  expect(meant.results[0]).toMatchObject({ kind: "memory", tier: "qdrant" });
   await conversations.deleteEpisode({ owner: "k1", id: episode.id });
   await until("it goes there too", async () => (await scroll(`${name}_episodes`)).length === 0);
 });
@@ -144,7 +161,9 @@ run(
       fallbackReason: expect.stringContaining("Qdrant"),
     });
     target.proxy.revive();
-    await until("the outbox", async () => (await countThere()) === 3, 30_000);
+    // The breaker asks again every 15 s.
+    await until("the outbox", async () => (await box.engine.qdrant.status()).pending === 0, 30_000);
+    expect(await countThere()).toBe(3);
   },
   40_000,
 );

@@ -1,5 +1,5 @@
 /** What a person can ask of the mirror: is it well, does it find, clean it up, compare both sides and repair. */
-import { countOutbox } from "../../db/mirror.ts";
+import { countOutbox, dueNow } from "../../db/mirror.ts";
 import { QdrantError } from "../../search/qdrant/client.ts";
 import type { Qdrant } from "../../search/qdrant/client.ts";
 import { aliasesOf, dimensionOf, infoOf } from "../../search/qdrant/collections.ts";
@@ -222,6 +222,9 @@ export function createOperations(mirror: Mirror) {
     const collection = mirror.filled("memory")?.physical;
     if (connection.url === null || collection === undefined) return "off";
     const end = performance.now() + ms;
+    // Somebody waits: what is put off is tried at once.
+    dueNow(deps.db, [OUTBOX], deps.now());
+    deps.jobs.wake();
     while (countOutbox(deps.db, OUTBOX, `memory:${id}`) > 0) {
       if (performance.now() > end) return "pending";
       await Bun.sleep(20);

@@ -87,12 +87,17 @@ export async function connectQdrant(address: QdrantAddress, options: QdrantOptio
     signal?: AbortSignal,
   ): Promise<T> => {
     const deadline = AbortSignal.timeout(limit);
+    const init: RequestInit = {
+      signal: signal ? AbortSignal.any([deadline, signal]) : deadline,
+      // A redirect would carry the key to another server.
+      redirect: "manual",
+    };
     try {
       await address.allowed?.(url);
-      return await ask({
-        signal: signal ? AbortSignal.any([deadline, signal]) : deadline,
-        // A redirect would carry the key to another server.
-        redirect: "manual",
+      // A connection that was kept open may have ended meanwhile; every call here may be made twice.
+      return await ask(init).catch((thrown: unknown) => {
+        if (hasStatus(thrown) || init.signal?.aborted) throw thrown;
+        return ask(init);
       });
     } catch (thrown) {
       if (signal?.aborted && !isTimeout(signal.reason)) throw signal.reason;
@@ -146,6 +151,8 @@ export async function connectQdrant(address: QdrantAddress, options: QdrantOptio
     close: () => breaker.stop(),
   };
 }
+
+const hasStatus = (thrown: unknown): boolean => typeof (thrown as { status?: unknown }).status === "number";
 
 const isTimeout = (reason: unknown): boolean => reason instanceof Error && reason.name === "TimeoutError";
 
