@@ -168,7 +168,7 @@ describe("rows get vectors", () => {
     });
     retryVectors(db, false, now);
     expect(coverage(db)).toMatchObject({ pending: 1, setAside: { count: 0 } });
-    await all(letters());
+    await batch(letters(), now);
     expect(coverage(db)).toMatchObject({ current: 2, setAside: { count: 0 } });
   });
 
