@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,6 +37,50 @@ describe("the executable, alone in a hostile folder", () => {
     expect(server.stderr()).not.toMatch(/error|warn/i);
     expect(readdirSync(folder).toSorted()).toEqual(before);
     expect(wasFooled(folder)).toBe(false);
+  });
+
+  test("has its pages, its schemas, its threads and both doors of MCP inside", async () => {
+    const own = mkdtempSync(join(tmpdir(), "recollect-inside-"));
+    await using server = await startBinary({ command, cwd: folder, dataDir: own });
+    const as = (secret: string | null) => ({ authorization: `Bearer ${secret}` });
+    const docs = await fetch(`${server.url}/docs`);
+    expect(await docs.text()).toContain("/docs/docs.css");
+    expect((await fetch(`${server.url}/docs/docs.css`)).status).toBe(200);
+
+    const add = { type: "factual", key: "k", content: "Told over HTTP" };
+    const http = new Client({ name: "test", version: "1" });
+    await http.connect(
+      new StreamableHTTPClientTransport(new URL("/mcp", server.url), {
+        requestInit: { headers: as(server.apiKey) },
+      }),
+    );
+    await http.callTool({ name: "omniroute_memory_add", arguments: add });
+    await http.close();
+    const stdio = new Client({ name: "test", version: "1" });
+    await stdio.connect(
+      new StdioClientTransport({
+        command: command[0]!,
+        args: ["mcp"],
+        cwd: folder,
+        env: { DATA_DIR: own, RECOLLECT_API_KEY: server.apiKey! },
+      }),
+    );
+    const found = await stdio.callTool({ name: "omniroute_memory_search", arguments: { query: "told" } });
+    expect(found.structuredContent).toMatchObject({ memories: [{ content: "Told over HTTP" }] });
+    await stdio.close();
+
+    const management = as(server.managementToken);
+    const backup = await fetch(`${server.url}/api/backup`, { method: "POST", headers: management });
+    const restored = await fetch(`${server.url}/api/restore`, {
+      method: "POST",
+      headers: { ...management, "content-type": "application/x-tar" },
+      body: await backup.bytes(),
+    });
+    expect(await restored.json()).toMatchObject({ success: true, rows: { memories: 1 } });
+    expect((await fetch(`${server.url}/api/memory`, { headers: as(server.apiKey) })).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+    expect(wasFooled(folder)).toBe(false);
+    rmSync(own, { recursive: true, force: true });
   });
 
   test("starts again on the same folder, with its keys and without new ones", async () => {
