@@ -86,6 +86,8 @@ export type MemoriesDeps = {
 const INDEXES = ["memories", "episodes"] as const;
 /** Rows a walk changes in one transaction: short enough that a search never waits long for it. */
 const BATCH = 200;
+/** With fewer matches than this a text filter reads most rows before a page is full. */
+const RARE = 2000;
 /** A person whose owner has no row yet has nothing. */
 const NOBODY = -1;
 
@@ -236,12 +238,9 @@ export function createMemories(deps: MemoriesDeps) {
   async function list(input: ListInput): Promise<ListResult> {
     const filter = filterOf(input, input);
     const counts = countMemories(db, filter);
-    const rows = listMemories(db, filter, {
-      limit: input.limit,
-      offset: input.offset,
-      sort: input.sort ?? "createdAt",
-      order: input.order ?? "desc",
-    });
+    const { limit, offset, sort = "createdAt", order = "desc" } = input;
+    const rare = input.q !== undefined && counts.total < RARE;
+    const rows = counts.total > offset ? listMemories(db, filter, { limit, offset, sort, order, rare }) : [];
     const reads = hits + misses;
     return {
       data: rows.map(toMemory),

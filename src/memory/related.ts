@@ -28,7 +28,7 @@ export function createRelated({ db }: { db: Database }) {
       const replaced = db
         .query<MemoryRow, [string, number, number]>(
           `SELECT ${memoryColumns} FROM memories m JOIN owners o ON o.id = m.owner_id
-           WHERE m.superseded_by = ? AND m.owner_id = ? ORDER BY m.updated_at DESC, m.seq DESC LIMIT ?`,
+           WHERE m.superseded_by = ? AND +m.owner_id = ? ORDER BY m.updated_at DESC, m.seq DESC LIMIT ?`,
         )
         .all(row.id, row.owner_id, CHAIN_MAX)
         .map(toMemory);
