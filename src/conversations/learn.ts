@@ -7,7 +7,7 @@ import {
   renameEntity,
 } from "../db/entities.ts";
 import { activeByKey } from "../db/memories.ts";
-import { deleteLearnedLinks, getRelationship, putRelationship } from "../db/relationships.ts";
+import { deleteLearnedLinks, getRelationship, putRelationship, replaceLearned } from "../db/relationships.ts";
 import type { JsonObject } from "../memory/types.ts";
 import { collapse } from "../text/fold.ts";
 import type { ConversationDeps } from "./deps.ts";
@@ -16,7 +16,8 @@ import { foldedName, putEntity, SELF } from "./entities.ts";
 /** What a text says about named things. A number is a place in `entities`, `self` the person who speaks. */
 export type FoundEntities = {
   entities: readonly { name: string; type: string; notes?: string; aliases?: readonly string[] }[];
-  relations: readonly { from: number | "self"; to: number | "self"; label: string }[];
+  /** `single`: one at a time, so a new one takes the place of what was learned before. */
+  relations: readonly { from: number | "self"; to: number | "self"; label: string; single?: boolean }[];
 };
 
 /** What the speaker is called until a name is known. */
@@ -66,6 +67,7 @@ export function learnEntities(
     const label = collapse(relation.label).slice(0, 200);
     if (fromId === null || toId === null || fromId === toId || label === "") continue;
     const link = { fromId, toId, label };
+    if (relation.single === true) replaceLearned(db, link);
     const known = getRelationship(db, link)?.metadata ?? { learned: true };
     putRelationship(db, link, { ...known, ...withSource(known, episodeId) }, deps.now());
   }

@@ -45,6 +45,14 @@ export function deleteRelationship(db: Database, link: Link): boolean {
   );
 }
 
+/** Deletes the links of the same end and label to others that were learned, not made by hand. */
+export function replaceLearned(db: Database, link: Link): void {
+  db.query(
+    `DELETE FROM relationships
+     WHERE from_id = ? AND label = ? AND to_id <> ? AND json_extract(metadata, '$.learned') = 1`,
+  ).run(link.fromId, link.label, link.toId);
+}
+
 /** Deletes links of this owner that came from exchanges alone, none of which is there any more. */
 export function deleteLearnedLinks(db: Database, owner: number): void {
   db.query(

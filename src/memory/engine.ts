@@ -16,6 +16,7 @@ import { routeMemories } from "../backends/routed.ts";
 import { searchBy, SqliteBackend } from "../backends/sqlite.ts";
 import { createQdrant } from "../backends/mirror/part.ts";
 import { memorySource, recordSource } from "../backends/mirror/source.ts";
+import { learnEntities } from "../conversations/learn.ts";
 import { createContext } from "../conversations/context.ts";
 import { createConversations } from "../conversations/engine.ts";
 import type { RecordHooks } from "../conversations/deps.ts";
@@ -24,6 +25,7 @@ import { getEpisode } from "../db/episodes.ts";
 import { createExport } from "../data/export.ts";
 import type { ExportInput } from "../data/export.ts";
 import { createImport } from "../data/import.ts";
+import { namedThings } from "../extract/entities.ts";
 import { extractExchange } from "../extract/exchange.ts";
 import { redactDeep, redactSecrets } from "../extract/secrets.ts";
 import { deleteForGood } from "./delete.ts";
@@ -265,6 +267,16 @@ function joinEngine(db: Database, options: EngineOptions) {
       return read;
     },
     holding,
+    alsoFrom({ ownerId: owner, episodeId, user }) {
+      if (!settings.read().extractEntities) return;
+      const things = namedThings(user);
+      const relations = things.map(({ label, single }, to) => ({ from: "self" as const, to, label, single }));
+      learnEntities(
+        { db, now, redact, hooks: records },
+        { owner, episodeId },
+        { entities: things.map(({ name, type }) => ({ name, type })), relations },
+      );
+    },
   });
   jobs.handle("extract", learning.handler);
   const exchange = createExchanges({

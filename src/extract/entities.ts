@@ -1,0 +1,175 @@
+/**
+ * People, places, organisations, projects and tools that somebody speaks about as theirs, with the relation they state.
+ * Made from the statements of the identity family and from decisions, so that what is no fact is no entity either. A name
+ * must look like one: no invented entity is better than many.
+ */
+import { fold } from "../text/fold.ts";
+import type { Lang } from "../text/language.ts";
+import { stopWords } from "../text/stopwords.ts";
+import { extractFacts, LONGEST_TEXT } from "./facts.ts";
+import { commonNames, people, pets, things } from "./relations.ts";
+import type { Fact } from "./types.ts";
+
+export type EntityType = "person" | "pet" | "place" | "organisation" | "project" | "tool";
+
+/** One named thing and how the speaker is related to it. */
+export interface NamedThing {
+  name: string;
+  type: EntityType;
+  /** `sister`, `works at`: read from the speaker to the thing. */
+  label: string;
+  /** A person has one at a time: a new one takes the place of the old. */
+  single: boolean;
+}
+
+/** What the user's words name. Pure, linear; reads the last 64 KiB. */
+export function namedThings(user: string): NamedThing[] {
+  const text = turned(user.slice(-LONGEST_TEXT));
+  const found: NamedThing[] = [];
+  for (const fact of extractFacts(text, "user").facts) {
+    const thing = fromFact(fact);
+    if (thing !== null && !found.some((one) => one.name === thing.name && one.label === thing.label)) {
+      found.push(thing);
+    }
+  }
+  return found;
+}
+
+const WORD = "\\p{Lu}[\\p{L}\\p{N}&.'’+#-]*";
+const NAME = `${WORD}(?: ${WORD}){0,3}`;
+/** A name at the beginning of a value, and nothing behind it but a new thought. */
+const NAMED = new RegExp(
+  `^(?:(?:the|der|die|das|la|le|les|el|il|lo|de|het) )?(${WORD}(?: (?:of|and|&|de|der|von|van|du|di|da|la|le) ${WORD}| ${WORD}){0,4})(?<rest>.*)$`,
+  "u",
+);
+const DENSE_NAME = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ーA-Za-z0-9・]{2,12}$/u;
+/** "A small printing company" in scripts without capitals: a counted or described thing has no name of its own. */
+const SOME = /^(?:一|某|那|这)|[なのい](?=\p{Script=Han})/u;
+/** What may follow a name: nothing, a pause, or a word that begins something else. */
+const REST =
+  /^(?:$|[,;:.!?()–—-]|\s[(–—-]| (?:as|for|since|in|on|at|with|instead|over|because|from|and he|and she|who|which|now|these days|als|seit|für|comme|depuis|pour|como|desde|para|come|da quando|per|sinds|voor)\b)/u;
+
+/** The name that a value is, or begins with; null when it is none. */
+function nameIn(value: string, lang: Lang): string | null {
+  if (lang === "zh" || lang === "ja") return DENSE_NAME.test(value) && !SOME.test(value) ? value : null;
+  const match = NAMED.exec(value);
+  const name = match?.[1]?.replace(/[.,'’-]+$/, "") ?? "";
+  if (name === "" || !REST.test(match?.groups?.["rest"] ?? "")) return null;
+  const [first = ""] = name.split(" ");
+  const lower = first.toLowerCase();
+  if (name.length < 2 || commonNames.has(lower) || stopWords(lang).has(lower)) return null;
+  return name;
+}
+
+function fromFact(fact: Fact): NamedThing | null {
+  if (fact.polarity !== "+" || fact.origin !== "user") return null;
+  const { lang, slot, value } = fact;
+  if (fact.category === "identity") {
+    // Finnish names the place or employer by an ending, which cannot be taken off with certainty.
+    if (slot === "employer") return lang === "fi" ? null : made(value, lang, "organisation", "works at");
+    if (slot === "home") return lang === "fi" ? null : made(value, lang, "place", "lives in");
+    if (slot?.startsWith("my_") === true) return mine(slot.slice(3).replaceAll("_", " "), value, lang);
+    if (lang === "en" && fact.patternId.endsWith(".origin")) return made(value, lang, "place", "is from");
+    if (lang === "en" && fact.patternId.endsWith(".work_in")) {
+      return value.startsWith("on ") ? made(value.slice(3), lang, "project", "works on") : null;
+    }
+    return null;
+  }
+  if (fact.category === "preference" && slot?.startsWith("favourite_") === true) {
+    const thing = slot.slice("favourite_".length).replaceAll("_", " ");
+    return things[thing] === "tool" ? made(value, lang, "tool", `favourite ${thing}`) : null;
+  }
+  // "use X" decides for a tool; German writes every noun with a capital, so none can be told from a name.
+  if (fact.category === "decision" && lang !== "de") {
+    const used = /^(?:use|adopt|usar|utiliser|usare|gebruiken) (.+)$/.exec(value);
+    return used === null ? null : made(used[1] ?? "", lang, "tool", "uses");
+  }
+  return null;
+}
+
+/** "My <thing> is X". */
+function mine(thing: string, value: string, lang: Lang): NamedThing | null {
+  if (people[lang].has(thing)) return made(value, lang, "person", thing);
+  if (pets[lang].has(thing)) return made(value, lang, "pet", thing);
+  const type = things[fold(thing)];
+  return type === undefined ? null : made(value, lang, type as EntityType, thing);
+}
+
+const SINGLE: ReadonlySet<string> = new Set(["lives in", "works at"]);
+
+function made(value: string, lang: Lang, type: EntityType, label: string): NamedThing | null {
+  const name = nameIn(value, lang);
+  return name === null ? null : { name, type, label, single: SINGLE.has(label) };
+}
+
+/** "Anna is my sister" and "my sister Anna …": the same statement in other orders. */
+interface Turn {
+  lang: Lang;
+  pattern: RegExp;
+  /** The statement in the order that the language file reads. */
+  say: (name: string, relation: string) => string;
+}
+
+let turns: Turn[] | undefined;
+
+/**
+ * Adds each statement that stands in another order in the order that is read. It is put in place of the words, so that
+ * whatever made them no fact (a question, a quotation, "if") goes on to.
+ */
+function turned(text: string): string {
+  let result = text;
+  for (const { lang, pattern, say } of (turns ??= makeTurns())) {
+    result = result.replace(pattern, (whole, ...groups) => {
+      const named = groups.at(-1) as { before?: string; name?: string; relation?: string };
+      const { before = "", name = "", relation = "" } = named;
+      const [first = ""] = name.split(" ");
+      const lower = first.toLowerCase();
+      if (commonNames.has(lower) || stopWords(lang).has(lower)) return whole;
+      return before + say(name, relation);
+    });
+  }
+  return result;
+}
+
+function makeTurns(): Turn[] {
+  const relations = (lang: Lang) =>
+    [...people[lang], ...pets[lang]]
+      .sort((a, b) => b.length - a.length)
+      .map((word) => (lang === "de" ? word.replace(/^\p{L}/u, (letter) => letter.toUpperCase()) : word))
+      .map((word) => word.replaceAll(/[/\\^$*+?.()|[\]{}]/g, "\\$&"))
+      .join("|");
+  /** A clause begins: a text, a line, a sentence, or after a comma. */
+  const begin = "(?<before>^|[.!?]\\s+|\\n\\s*|,\\s+(?:and\\s+|und\\s+|et\\s+|y\\s+|e\\s+|en\\s+)?)";
+  const end = "(?=$|[\\s.,;:!?)])";
+  const turn = (lang: Lang, verb: string, say: Turn["say"]): Turn => ({
+    lang,
+    pattern: new RegExp(
+      `${begin}(?<name>${NAME}) ${verb} (?<relation>${relations(lang)})${end}(?! of\\b)`,
+      "gu",
+    ),
+    say,
+  });
+  /** "my sister Anna", at the beginning of a clause: the statement goes before it. */
+  const beside = (lang: Lang, possessive: string, say: Turn["say"]): Turn => ({
+    lang,
+    pattern: new RegExp(
+      `(?<before>^|[.!?]\\s+|\\n\\s*)(?:${possessive}) (?<relation>${relations(lang)}),? (?<name>${NAME})(?= \\p{Ll})`,
+      "gu",
+    ),
+    say,
+  });
+  return [
+    turn("en", "is my", (name, relation) => `My ${relation} is ${name}`),
+    turn("de", "ist (?:meine?|unsere?)", (name, relation) => `Meine ${relation} heißt ${name}`),
+    turn("fr", "est (?:ma|mon)", (name, relation) => `Ma ${relation} s'appelle ${name}`),
+    turn("es", "es mi", (name, relation) => `Mi ${relation} se llama ${name}`),
+    turn("pt", "é (?:a |o )?(?:minha|meu)", (name, relation) => `Minha ${relation} se chama ${name}`),
+    turn("it", "è (?:la |il )?(?:mia|mio)", (name, relation) => `Mia ${relation} si chiama ${name}`),
+    turn("nl", "is mijn", (name, relation) => `Mijn ${relation} heet ${name}`),
+    beside("en", "[Mm]y", (name, relation) => `My ${relation} is ${name}. It`),
+    beside("fr", "[Mm]a|[Mm]on", (name, relation) => `Ma ${relation} s'appelle ${name}. Il`),
+    beside("es", "[Mm]i", (name, relation) => `Mi ${relation} se llama ${name}. Ella`),
+    beside("it", "[Mm]ia|[Mm]io", (name, relation) => `Mia ${relation} si chiama ${name}. Lei`),
+    beside("nl", "[Mm]ijn", (name, relation) => `Mijn ${relation} heet ${name}. Die`),
+  ];
+}

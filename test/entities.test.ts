@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { namedThings } from "../src/extract/entities.ts";
+import { startAppliance, until, type Appliance } from "./support/appliance.ts";
+
+setDefaultTimeout(60_000);
+
+const read = (text: string) =>
+  namedThings(text).map(({ label, name, type }) => `${label}: ${name} (${type})`);
+
+describe("namedThings", () => {
+  test.each([
+    ["My sister is Anna.", "sister: Anna (person)"],
+    ["My boss is called Peter Müller.", "boss: Peter Müller (person)"],
+    ["Anna is my sister.", "sister: Anna (person)"],
+    ["My brother Tadhg plays the fiddle.", "brother: Tadhg (person)"],
+    ["Rex is my dog", "dog: Rex (pet)"],
+    ["I work for Acme Corp as a designer.", "works at: Acme Corp (organisation)"],
+    ["I work at the University of Helsinki", "works at: University of Helsinki (organisation)"],
+    ["I moved to Berlin last year.", "lives in: Berlin (place)"],
+    ["I'm working on Recollect, a memory tool.", "works on: Recollect (project)"],
+    ["We decided to use Postgres for this project.", "uses: Postgres (tool)"],
+    ["My favourite editor is Zed.", "favourite editor: Zed (tool)"],
+    ["Meine Schwester heißt Anna.", "schwester: Anna (person)"],
+    ["Anna ist meine Schwester.", "schwester: Anna (person)"],
+    ["Je travaille chez Renault.", "works at: Renault (organisation)"],
+    ["Julie est ma sœur.", "sœur: Julie (person)"],
+    ["Mi hermana se llama Ana.", "hermana: Ana (person)"],
+    ["Giulia è mia sorella", "sorella: Giulia (person)"],
+    ["Minha irmã se chama Ana.", "irmã: Ana (person)"],
+    ["Anna is mijn zus", "zus: Anna (person)"],
+    ["Siskoni on Anna.", "sisko: Anna (person)"],
+    ["我在腾讯工作。", "works at: 腾讯 (organisation)"],
+    ["私の妹は花子です。", "妹: 花子 (person)"],
+  ])("%s", (text, expected) => {
+    expect(read(text)).toEqual([expected]);
+  });
+
+  test.each([
+    "Is Anna my sister?",
+    "If Anna is my sister, she gets the house.",
+    'He said "Anna is my sister".',
+    "> Anna is my sister",
+    "```\nMy sister is Anna.\n```",
+    "Translate to German: My sister is Anna.",
+    "She is my sister.",
+    "This is my brother.",
+    "My sister is tired.",
+    "My wife is a doctor.",
+    "I work at a hospital.",
+    "I live in a small village.",
+    "I decided to use Monday for planning.",
+    "Let's use Italian food as an example.",
+    "Monday is my day off.",
+    "Kim is my favourite.",
+    "Ich habe mich für Kaffee entschieden.",
+    "Työskentelen Nokialla.",
+    "我在一家小型印刷厂上班。",
+    "小さな印刷会社で働いています。",
+    "What is the name of my sister?",
+  ])("names nothing in: %s", (text) => {
+    expect(read(text)).toEqual([]);
+  });
+
+  test("stays linear on a long text", () => {
+    const text = "Anna is my sister, and Bo is my brother. ".repeat(1500);
+    expect(read(text).length).toBeGreaterThan(1);
+  });
+});
+
+describe("setting extractEntities", () => {
+  let appliance: Appliance;
+
+  beforeAll(async () => {
+    appliance = await startAppliance({ memory: true });
+  });
+  afterAll(() => appliance.stop());
+
+  type Row = { id: number; name: string; metadata: Record<string, unknown> };
+  const call = async (method: string, path: string, body?: unknown) =>
+    (await appliance.call(method, path, body, appliance.key)).body as {
+      id: number;
+      data: (Row & { label: string; toId: number })[];
+    };
+  const entities = async () => (await call("GET", "/entities?limit=200")).data;
+  const say = async (userMessage: string) =>
+    (await call("POST", "/episodes", { externalId: "talk", userMessage, aiResponse: "I see." })).id;
+  const learned = (word: string) =>
+    until(`the memory about ${word}`, async () => (await call("GET", `/api/memory?q=${word}`)).data[0]);
+
+  test("is off by default; on, the speaker gets links to what was named, one home at a time", async () => {
+    await call("POST", "/sessions", { externalId: "talk" });
+    await say("My cousin is Ludwig.");
+    await learned("Ludwig");
+    expect(await entities()).toEqual([]);
+
+    await appliance.call("PUT", "/api/settings/memory", { extractEntities: true });
+    await say("My name is Marit and my sister is Solveig.");
+    const from = await say("I live in Trondheim.");
+    const trondheim = await until("Trondheim", async () =>
+      (await entities()).find((row) => row.name === "Trondheim"),
+    );
+    expect(trondheim.metadata).toMatchObject({ episodeIds: [from] });
+    const self = (await entities()).find((row) => row.metadata["self"] === true)!;
+    expect(self.name).toBe("Marit");
+    const links = async () =>
+      (await call("GET", `/entities/${self.id}/relationships`)).data.map((row) => row.label).toSorted();
+    expect(await links()).toEqual(["lives in", "sister"]);
+
+    await say("I moved from Trondheim to Bergen.");
+    const bergen = await until("Bergen", async () => (await entities()).find((row) => row.name === "Bergen"));
+    const homes = (await call("GET", `/entities/${self.id}/relationships`)).data.filter(
+      (row) => row.label === "lives in",
+    );
+    expect(homes.map((row) => row.toId)).toEqual([bergen.id]);
+  });
+});
