@@ -14,11 +14,11 @@ function index() {
   db.run("INSERT INTO memories_fts (memories_fts, rank) VALUES ('secure-delete', 1)");
   return {
     db,
-    add(id: number, text: string) {
+    add: (id: number, text: string) => {
       db.query("INSERT INTO memories_terms VALUES (?, ?)").run(id, text);
       db.query("INSERT INTO memories_fts (rowid, text) VALUES (?, ?)").run(id, text);
     },
-    remove(id: number) {
+    remove: (id: number) => {
       db.query(
         "INSERT INTO memories_fts (memories_fts, rowid, text) SELECT 'delete', id, text FROM memories_terms WHERE id = ?",
       ).run(id);
