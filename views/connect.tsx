@@ -147,6 +147,14 @@ const { text } = await generateText({ model: recollect("${model}"), prompt: "I p
 
 export const isClient = (id: string): id is ClientId => clients.some((client) => client.id === id);
 
+/** The key stands in the texts as `rk-…`. */
+const snippetOf = (client: Client, connection: Connection, key: string): string =>
+  client.text(connection).replaceAll("rk-…", key);
+
+/** A request in the terminal that works as it is, while the key can still be seen. */
+export const curlWith = (connection: Connection, key: string): string =>
+  snippetOf(clients[0]!, connection, key);
+
 const shown: readonly ClientId[] = ["curl", "python", "node", "openwebui"];
 
 export const Snippet = ({
@@ -175,7 +183,7 @@ export const Snippet = ({
         ]}
       />
       <Code id="snippet-code" head={client.head}>
-        {client.text(connection)}
+        {snippetOf(client, connection, `${connection.keyPrefix ?? "rk-"}…`)}
       </Code>
       {client.note ? <p class="note">{client.note}</p> : null}
     </div>

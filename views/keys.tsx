@@ -5,6 +5,7 @@ import { Icon } from "./icons.tsx";
 import type { Chrome } from "./layout.tsx";
 import {
   Cancel,
+  Code,
   CopyLine,
   Dialog,
   DialogLink,
@@ -55,7 +56,18 @@ const may = (scopes: readonly string[]): string =>
 const soon = (at: string): boolean => Date.parse(at) - Date.now() < 7 * 86_400_000;
 
 /** A new key's secret, the only time it can be seen. */
-export const NewSecret = ({ name, secret, rotated }: { name: string; secret: string; rotated?: boolean }) => (
+export const NewSecret = ({
+  name,
+  secret,
+  rotated,
+  snippet,
+}: {
+  name: string;
+  secret: string;
+  rotated: boolean;
+  /** A first request with this very key. */
+  snippet: string;
+}) => (
   <div class="secret" role="status" id="new-secret">
     <div>
       <h2 class="h-sm" tabindex={-1} autofocus>
@@ -64,6 +76,13 @@ export const NewSecret = ({ name, secret, rotated }: { name: string; secret: str
       <p class="hint">It is shown once. If it gets lost, revoke it and make another.</p>
     </div>
     <CopyLine id="new-key" text={secret} label="Copy the key" />
+    <Disclosure title="A first request with it">
+      <div class="disclosure-body">
+        <Code id="new-key-curl" head="Terminal">
+          {snippet}
+        </Code>
+      </div>
+    </Disclosure>
   </div>
 );
 
@@ -132,7 +151,7 @@ export interface KeysProps {
   chrome: Chrome;
   counts: { keys: number; providers: number };
   keys: readonly KeyView[];
-  secret?: { id: string; name: string; secret: string; rotated: boolean } | null;
+  secret?: { id: string; name: string; secret: string; rotated: boolean; snippet: string } | null;
   dialog?: Child;
 }
 
@@ -141,7 +160,7 @@ export const KeysPage = ({ chrome, counts, keys, secret, dialog }: KeysProps) =>
   const revoked = keys.filter((item) => item.revokedAt);
   return (
     <SettingsPage chrome={chrome} tab="keys" title="API keys" counts={counts} dialog={dialog}>
-      {secret ? <NewSecret name={secret.name} secret={secret.secret} rotated={secret.rotated} /> : null}
+      {secret ? <NewSecret {...secret} /> : null}
       <div class="block-head">
         <h2>API keys</h2>
         <DialogLink class="btn btn-primary btn-sm" to={`${BASE}/new`}>

@@ -246,6 +246,7 @@ export const CompactDialog = ({
                 min: 1,
                 max: 365,
                 required: true,
+                ...(Object.keys(errors).length === 0 ? { autofocus: true } : {}),
                 "hx-trigger": "input delay:300ms",
                 ...hx,
               }}
@@ -320,6 +321,7 @@ export const ImportDialog = ({
           name="file"
           accept=".jsonl,.ndjson,.json,.txt"
           required
+          autofocus
           {...(errors["file"] ? { "aria-invalid": "true", "aria-describedby": "import-file-e" } : {})}
         />
       </Field>

@@ -501,25 +501,27 @@ export const ProofPage = ({ chrome, proof }: { chrome: Chrome; proof: Proof }) =
             : "Something was still found afterwards. It is being removed; look again in a moment."}
         </p>
       </header>
-      <div class="panel panel-pad narrow">
-        <Ledger
-          rows={[
-            ...counted.map(([name, n]): [string, Child] => [
-              name,
-              <Word state={n === 0 ? "ok" : "warn"}>{n === 0 ? "nothing found" : `${num(n)} found`}</Word>,
-            ]),
-            [
-              "Qdrant",
-              proof.qdrant === "off" ? (
-                <Word state="off">not used</Word>
-              ) : proof.qdrant === "confirmed" ? (
-                <Word state="ok">confirmed gone</Word>
-              ) : (
-                <Word state="busy">waits for Qdrant to answer</Word>
-              ),
-            ],
-          ]}
-        />
+      <div>
+        <div class="panel panel-pad narrow">
+          <Ledger
+            rows={[
+              ...counted.map(([name, n]): [string, Child] => [
+                name,
+                <Word state={n === 0 ? "ok" : "warn"}>{n === 0 ? "nothing found" : `${num(n)} found`}</Word>,
+              ]),
+              [
+                "Qdrant",
+                proof.qdrant === "off" ? (
+                  <Word state="off">not used</Word>
+                ) : proof.qdrant === "confirmed" ? (
+                  <Word state="ok">confirmed gone</Word>
+                ) : (
+                  <Word state="busy">waits for Qdrant to answer</Word>
+                ),
+              ],
+            ]}
+          />
+        </div>
       </div>
       <div class="form-foot below">
         <a class="btn btn-primary" href="/dashboard/memory">

@@ -37,7 +37,7 @@ async function anyModel(deps: StudioDeps): Promise<string | null> {
   return `${upstream.id}/${model ?? (upstream.builtin ? "echo" : "MODEL")}`;
 }
 
-async function connectionOf(c: StudioContext, deps: StudioDeps, since: number): Promise<Connection> {
+export async function connectionOf(c: StudioContext, deps: StudioDeps, since: number): Promise<Connection> {
   const url = new URL(c.req.url);
   const model = await anyModel(deps);
   const keys = deps.admin.keys.list().filter((key) => !key.revokedAt);

@@ -5,6 +5,7 @@ import type { Env } from "../auth.ts";
 import { notFound } from "../error.ts";
 import { keyChanges, newKey } from "../schemas/keys.ts";
 import { check } from "../validate.ts";
+import { curlWith } from "../../views/connect.tsx";
 import {
   draftOfKey,
   ForgetKeyDialog,
@@ -30,6 +31,7 @@ import {
   type StudioContext,
   type StudioDeps,
 } from "./context.tsx";
+import { connectionOf } from "./connect.tsx";
 import { dayEnd } from "./days.ts";
 import { settingsCounts } from "./settings.tsx";
 
@@ -84,14 +86,15 @@ export function keysRoutes(app: Hono<Env>, deps: StudioDeps): void {
   app.get(`${BASE}/new`, (c) => dialog(c, <KeyDialog draft={newKeyDraft} errors={{}} id={null} />));
 
   /** The answer to making or rotating is the one page that ever shows the secret, so it is a page, not a redirect. */
-  const secretPage = (c: StudioContext, secret: NonNullable<KeysProps["secret"]>) => {
-    if (!isPart(c)) return page(c, { secret });
-    // The whole document, put in place of the page: a secret must not travel in an address or a cookie.
-    return page(c, { secret }).then((response) => {
+  const secretPage = async (c: StudioContext, made: Omit<NonNullable<KeysProps["secret"]>, "snippet">) => {
+    const connection = await connectionOf(c, deps, Date.now());
+    const response = await page(c, { secret: { ...made, snippet: curlWith(connection, made.secret) } });
+    if (isPart(c)) {
+      // The whole document, put in place of the page: a secret must not travel in an address or a cookie.
       response.headers.set("HX-Retarget", "body");
       response.headers.set("HX-Reswap", "outerHTML show:top");
-      return response;
-    });
+    }
+    return response;
   };
 
   app.post(`${BASE}/new`, async (c) => {

@@ -33,7 +33,7 @@ export async function visit(
     hasTouch: look.touch ?? false,
     reducedMotion: "reduce",
   });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const trouble: Trouble = [];
   page.on("pageerror", (error) => trouble.push(`error: ${error.message}`));
