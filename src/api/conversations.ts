@@ -149,9 +149,11 @@ function episodeOperations({ conversations }: Engine): Operation[] {
       maxBody: EPISODE_LIMIT,
       answer: episode.extend(redacted),
       statuses: [201],
-      handle: async ({ body, query, owner }) => {
+      handle: async ({ body, query, owner, key }) => {
         const { apiKeyId: _, ...fields } = body;
-        const made = await conversations.createEpisode({ ...fields, owner: owner!, extract: query.extract });
+        // A key with memory off writes its record and teaches nothing.
+        const extract = query.extract && key?.memory !== "off";
+        const made = await conversations.createEpisode({ ...fields, owner: owner!, extract });
         return new Reply(201, withRedacted(made.episode, made.redacted));
       },
     }),
@@ -166,10 +168,10 @@ function episodeOperations({ conversations }: Engine): Operation[] {
       query: z.strictObject({ extract: z.boolean().default(false) }),
       rawBody: { type: "application/x-ndjson", description: "JSON lines, 32 MiB at most." },
       answer: bulkAnswer,
-      handle: ({ request, query, owner }) =>
-        bulkImport(request, (piece) =>
-          conversations.bulk({ ...piece, owner: owner!, extract: query.extract }),
-        ),
+      handle: ({ request, query, owner, key }) => {
+        const extract = query.extract && key?.memory !== "off";
+        return bulkImport(request, (piece) => conversations.bulk({ ...piece, owner: owner!, extract }));
+      },
     }),
     operation({
       ...read,
