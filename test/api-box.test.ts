@@ -21,6 +21,8 @@ test("/ready and /metrics are for this machine or the token", async () => {
     expect((await from("192.0.2.7", null, path)).status).toBe(401);
     expect((await from("192.0.2.7", api.secrets.anna, path)).status).toBe(403);
     expect((await from("192.0.2.7", api.token, path)).status).toBe(200);
+    const passedOn = { "x-test-address": "127.0.0.1", "x-forwarded-for": "192.0.2.7" };
+    expect((await api.send(null, "GET", path, { headers: passedOn })).status).toBe(401);
   }
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startApi, type ApiServer } from "./support/api-server.ts";
+import { STATIC_REPO, testModels } from "./support/models.ts";
 
 let api: ApiServer;
 beforeAll(async () => {
@@ -127,5 +128,31 @@ test("embedding-providers names what could make vectors", async () => {
     provider: "local",
     hasKey: false,
     models: [{ id: "local/static", dimensions: null }, { id: "local/transformers" }],
+  });
+});
+
+const models = testModels();
+describe.skipIf(models === null)("with a model", () => {
+  const env = { MEMORY_STATIC_CACHE_DIR: models ?? "", MEMORY_STATIC_MODEL: STATIC_REPO };
+
+  test("reindex runs once at a time for an owner, and its events count up to the end", async () => {
+    const box = await startApi({ env });
+    await box.management("PUT", "/api/settings/memory", { embeddingSource: "static" });
+    for (let n = 0; n < 20; n++)
+      await box.anna("POST", "/api/memory", { content: `Row number ${n} of the garden` });
+    expect((await box.anna("POST", "/api/memory/reindex")).json).toEqual({ started: true, pending: 20 });
+    const second = await box.anna("POST", "/api/memory/reindex");
+    expect([second.status, second.json.error.code]).toEqual([429, "busy"]);
+    expect((await box.bert("POST", "/api/memory/reindex")).status).toBe(200);
+    box.startJobs();
+    const { text } = await box.anna("GET", "/api/memory/reindex/events");
+    expect(text).toEndWith('event: done\ndata: {"done":20,"total":20}\n\n');
+    const { vectorStore, embedding } = (await box.anna("GET", "/api/memory/engine-status")).json;
+    expect(vectorStore).toMatchObject({ available: true, rowCount: 20, needsReindex: 0, coverage: 1 });
+    expect(embedding).toMatchObject({ source: "static", available: true });
+    expect((await box.anna("POST", "/api/memory/reindex")).json).toEqual({ started: false, pending: 0 });
+    const found = await box.anna("POST", "/api/memory/retrieve-preview", { query: "row 7 in the garden" });
+    expect(found.json.memories.some((row: { vecRank: number | null }) => row.vecRank !== null)).toBe(true);
+    await box.stop();
   });
 });

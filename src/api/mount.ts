@@ -99,7 +99,7 @@ function admit(c: Call, { access }: Operation, { admitKey }: MountOptions): Prin
     case "public":
       return principal;
     case "local":
-      if (!isLoopback(c.env.address)) requireManagement(principal);
+      if (!isLocal(c)) requireManagement(principal);
       return principal;
     case "management":
       requireManagement(principal);
@@ -113,6 +113,12 @@ function admit(c: Call, { access }: Operation, { admitKey }: MountOptions): Prin
   // A cookie goes along with whatever page asks, so the page must be ours.
   if (principal.kind === "management" && principal.via === "cookie") checkSameOrigin(c.req.raw);
   return principal;
+}
+
+/** From this machine itself: what a proxy beside us passes on is somebody else's, whether we trust its headers or not. */
+function isLocal(c: Call): boolean {
+  const passedOn = c.req.header("x-forwarded-for") ?? c.req.header("forwarded");
+  return isLoopback(c.env.address) && passedOn === undefined;
 }
 
 type Common = { apiKeyId?: string; user?: string };

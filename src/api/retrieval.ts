@@ -18,6 +18,8 @@ const POLL_MS = 250;
 export type RetrievalDeps = { engine: Engine; providers: Providers; models: Models };
 
 export function retrievalOperations({ engine, providers, models }: RetrievalDeps): Operation[] {
+  /** Owners (empty: all of them) for whom a reindexing was started. */
+  const reindexing = new Set<string>();
   return [
     operation({
       ...read,
@@ -108,9 +110,18 @@ export function retrievalOperations({ engine, providers, models }: RetrievalDeps
         if (body.force && !management) {
           throw new AppError("insufficient_scope", "`force` needs the management token.");
         }
+        const name = owner ?? "";
+        if (reindexing.has(name) && isBusy(await engine.index.progress({ owner }))) {
+          throw new AppError("busy", "A reindexing runs already; its events say how far it is.", {
+            retryAfter: 5,
+          });
+        }
         const { pending } = await engine.index.start({ force: body.force, owner });
         const { source } = await engine.models.embedding();
-        return { started: source !== null && pending > 0, pending };
+        const started = source !== null && pending > 0;
+        if (started) reindexing.add(name);
+        else reindexing.delete(name);
+        return { started, pending };
       },
     }),
     operation({
@@ -126,19 +137,26 @@ export function retrievalOperations({ engine, providers, models }: RetrievalDeps
   ];
 }
 
+type Progress = Awaited<ReturnType<Engine["index"]["progress"]>>;
+
+function isBusy({ pending, building }: Progress): boolean {
+  return pending > 0 || building !== null;
+}
+
 async function* progress(
   engine: Engine,
   owner: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<ServerEvent> {
   for (let last = ""; !signal.aborted; await pause(POLL_MS, signal)) {
-    const { rows, pending, building } = await engine.index.progress({ owner });
+    const state = await engine.index.progress({ owner });
+    const { rows, pending, building } = state;
     const data = building && owner === null ? building : { done: rows - pending, total: rows };
     const event = { done: data.done, total: data.total };
     if (JSON.stringify(event) !== last) yield { event: "progress", data: event };
     last = JSON.stringify(event);
     // Without a model nothing will ever move.
     const { source } = await engine.models.embedding();
-    if ((pending === 0 && building === null) || source === null) return yield { event: "done", data: event };
+    if (!isBusy(state) || source === null) return yield { event: "done", data: event };
   }
 }

@@ -30,17 +30,14 @@ type ApiOptions = {
   /** Compare every answer with its schema: a wrong one is a 500. */
   checkAnswers?: boolean;
   env?: Record<string, string>;
-  /** Run background work. */
-  jobs?: boolean;
 };
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-export async function startApi({ checkAnswers = true, env = {}, jobs = false }: ApiOptions = {}) {
+export async function startApi({ checkAnswers = true, env = {} }: ApiOptions = {}) {
   const dir = mkdtempSync(join(tmpdir(), "recollect-api-"));
   const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir, ...env } }, {});
   const engine = openEngine({ config, log: silent, leaseName: "test" });
-  if (jobs) engine.start();
   const db = openDatabase(join(dir, "recollect.db"));
   registerFtsText(db);
   const seal = openSeal(dir);
@@ -121,6 +118,8 @@ export async function startApi({ checkAnswers = true, env = {}, jobs = false }: 
     admin,
     token,
     secrets: { anna: anna.secret, bert: bert.secret },
+    /** Runs background work, which otherwise waits. */
+    startJobs: () => engine.start(),
     /** Internal errors that routes answered 500 for. */
     errors,
     send,
