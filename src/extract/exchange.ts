@@ -54,7 +54,8 @@ function languagesHeard(text: string): Compiled[] {
   return rankLanguages(text).slice(0, 3).map((score) => compile(languages[score.lang])); // prettier-ignore
 }
 
-function capped(facts: readonly Fact[]): Fact[] {
+/** The first statements within both limits. */
+export function capped(facts: readonly Fact[]): Fact[] {
   const kept: Fact[] = [];
   let characters = 0;
   for (const fact of facts) {

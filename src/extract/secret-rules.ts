@@ -83,6 +83,8 @@ export const TOKEN = new RegExp(`(?<![A-Za-z0-9])(?:${TOKENS.join("|")})`, "g");
 export const TELEGRAM = /(?<!\d)\d{8,10}:AA[A-Za-z0-9_-]{30,}/g;
 /** `scheme://user:password@host`, and `scheme://token@host` with a long token. */
 export const URL_PASSWORD = /([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@"'<>]{0,100}:)([^\s/@"'<>]{1,200})(?=@)/gi;
+/** `curl -u user:password`, `user:password@host` without a scheme. */
+export const USER_PASSWORD = /((?:\s-u |--user[ =])["']?[\w.@+-]{1,60}:)([^\s"'@]{3,100})/g;
 export const URL_TOKEN = /(https?:\/\/)([A-Za-z0-9_-]{20,200})(?=@)/gi;
 export const AUTHORIZATION = /\b((?:bearer|basic|token|apikey|digest) +)([A-Za-z0-9_\-.+/=~]{12,})/gi;
 /** Secrets that arrive as parameters of an address. */

@@ -36,6 +36,11 @@ export function redactSecrets(text: string): Redacted {
     );
     out = out.replace(rules.URL_TOKEN, (_, head: string) => head + hit());
   }
+  if (/ -u |--user/.test(out)) {
+    out = out.replace(rules.USER_PASSWORD, (whole, head: string, password: string) =>
+      rules.PLACEHOLDER.test(password) ? whole : head + hit(),
+    );
+  }
   out = out.replace(rules.TOKEN_RUN, (run) =>
     run.length > 4000 ? longRun(run, hit) : run.replace(rules.TOKEN, hit),
   );
