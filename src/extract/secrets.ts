@@ -14,7 +14,7 @@ const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const PUTTY = /Private-Lines: \d+\s/g;
 /** None of the rules can match a text without one of these: most texts are read once and returned. */
 const TRIGGER =
-  /[A-Za-z0-9_\-.+/~]{16}|\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d|:\/\/|pass|pwd|mdp|pin|cvv|cvc|otp|code|secret|token|key|cred|phrase|mnemonic|kennw|mot|contrase|clave|senha|parola|wachtw|salasana|tunnus|schl|cl[eé]|jeton|llave|ficha|chave|chiave|gettone|sleutel|avain|bearer|basic|密|口令|令牌|验证码|パス|暗証|キー|トークン/i;
+  /[A-Za-z0-9_\-.+/~]{16}|\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d|:\/\/|-u |--user|pass|pwd|mdp|pin|cvv|cvc|otp|code|secret|token|key|cred|phrase|mnemonic|kennw|mot|contrase|clave|senha|parola|wachtw|salasana|tunnus|schl|cl[eé]|jeton|llave|ficha|chave|chiave|gettone|sleutel|avain|bearer|basic|密|口令|令牌|验证码|パス|暗証|キー|トークン/i;
 
 /**
  * Replaces API keys, tokens, private keys, passwords, PINs and card numbers by `[redacted]`. Redacting twice changes
