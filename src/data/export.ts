@@ -31,7 +31,15 @@ export type ExportPage = { text: string; cursor: string | null };
 const stages = ["session", "episode", "memory", "entity", "relationship", "summary"] as const;
 type Stage = (typeof stages)[number];
 
-const ROWS = 100;
+/** Rows a page: an exchange may be long, the others are short and many. */
+const ROWS: Record<Stage, number> = {
+  session: 1000,
+  episode: 100,
+  memory: 500,
+  entity: 1000,
+  relationship: 1000,
+  summary: 1000,
+};
 /** A person whose owner has no row yet has nothing. */
 const NOBODY = -1;
 
@@ -45,7 +53,7 @@ export function createExport(db: Database) {
       return { text: `${JSON.stringify({ format: FORMAT })}\n`, cursor: `${wanted[0]}:0` };
     }
     const [stage, after] = readCursor(input.cursor, wanted);
-    const taken = takers[stage]({ owner, after, limit: ROWS });
+    const taken = takers[stage]({ owner, after, limit: ROWS[stage] });
     const text = taken.lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     if (taken.last !== null) return { text, cursor: `${stage}:${taken.last}` };
     const next = wanted[wanted.indexOf(stage) + 1];
