@@ -91,6 +91,7 @@ export function createBulk(deps: ConversationDeps) {
     let at = 0;
     for (let number = input.firstLine; at < input.bytes.length;) {
       const started = performance.now();
+      deps.hold();
       const lines: Line[] = [];
       for (let seen = 0; seen < size && at < input.bytes.length; seen += 1, number += 1) {
         const end = input.bytes.indexOf(LF, at);

@@ -24,6 +24,8 @@ export type ConversationDeps = {
   teach(db: Database, row: { owner: number; episodeId: number }): void;
   /** Deletes for good what was learned from an episode, inside the caller's transaction. */
   unlearn(db: Database, row: { owner: number; episodeId: number }): void;
+  /** An import is at work: what can wait does. */
+  hold(): void;
   /** For deletions of many rows. */
   purge: Purge;
   /** Ranks rows of one kind, best first. */

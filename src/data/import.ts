@@ -21,6 +21,8 @@ export type ImportDeps = {
   hooks: RecordHooks;
   redact: Redact;
   now: () => number;
+  /** An import is at work: what can wait does. */
+  hold: () => void;
 };
 
 export type ImportInput = {
@@ -90,6 +92,7 @@ export function createImport(deps: ImportDeps) {
     let at = 0;
     for (let number = input.firstLine; at < input.bytes.length;) {
       const started = performance.now();
+      deps.hold();
       transact(db, () => {
         for (let seen = 0; seen < size && at < input.bytes.length; seen += 1, number += 1) {
           const end = input.bytes.indexOf(LF, at);

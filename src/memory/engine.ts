@@ -232,6 +232,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     redact,
     hooks: records,
     purge,
+    hold: () => indexer.hold(),
     write,
     rank: (input) => retrieval.rank(input),
     teach(_, { owner, episodeId }) {
@@ -355,7 +356,7 @@ function joinEngine(db: Database, options: EngineOptions) {
           if (input.cursor === null) await backends.takeOver(input.owner);
           return exportPage(input);
         },
-        ...createImport({ db, store, hooks: records, redact, now }),
+        ...createImport({ db, store, hooks: records, redact, now, hold: () => indexer.hold() }),
       },
       owners: {
         async merge(input: { from: string; to: string }) {

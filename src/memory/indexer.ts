@@ -14,6 +14,8 @@ const TURN_MS = 100;
 const BATCH = { static: 64, transformers: 8, remote: 32 } as const;
 /** How often a change of the settings, made here or by another process, is looked for. */
 const WATCH_MS = 1000;
+/** How long after the last batch of an import rows wait for their vectors. */
+const HOLD_MS = 250;
 
 /** A person whose owner has no row yet has nothing. */
 const NOBODY = -1;
@@ -34,6 +36,7 @@ export function createIndexer(deps: IndexerDeps) {
   const cursor: BuildCursor = { space: 0, part: 0, owner: 0, item: 0 };
   let watching: ReturnType<typeof setInterval> | null = null;
   let seen = "";
+  let heldUntil = 0;
 
   function queue(runAt = now()): void {
     jobs.queue({ type: JOB, ownerId: null, payload: {}, dedupe: JOB, runAt });
@@ -47,6 +50,7 @@ export function createIndexer(deps: IndexerDeps) {
       if (embedder === null) return;
       const started = performance.now();
       for (;;) {
+        if (performance.now() < heldUntil) return queue(now() + HOLD_MS);
         let result;
         try {
           result = await embedBatch(
@@ -96,6 +100,10 @@ export function createIndexer(deps: IndexerDeps) {
     /** Queues the job in the caller's transaction, after a row changed. */
     wake(): void {
       if (embedding.resolve().source !== null) queue();
+    },
+    /** An import is storing rows as fast as it can: vectors follow when it has paused. */
+    hold(): void {
+      heldUntil = performance.now() + HOLD_MS;
     },
     /** A retrieval found that rows may lack vectors; nobody waits for them. */
     fill(): void {
