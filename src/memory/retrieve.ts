@@ -7,6 +7,7 @@ import { countAccess } from "../db/memories.ts";
 import { ownerId, ownerName, SHARED_OWNER } from "../db/owners.ts";
 import { AppError } from "../error.ts";
 import { duplicateKey } from "../extract/duplicates.ts";
+import { createCohesion } from "../search/cohesion.ts";
 import { namedDate } from "../search/dates.ts";
 import { passesCut, passesGate } from "../search/floor.ts";
 import { mergeKinds } from "../search/fuse.ts";
@@ -87,7 +88,14 @@ export type RankInput = {
 
 export function createRetrieval(deps: RetrievalDeps) {
   const { db, now, vectors } = deps;
-  const rankDeps: RankDeps = { db, fts5: deps.fts5, vectors, topK: deps.topK, rrfK: deps.rrfK };
+  const rankDeps: RankDeps = {
+    db,
+    fts5: deps.fts5,
+    vectors,
+    topK: deps.topK,
+    rrfK: deps.rrfK,
+    cohesion: createCohesion(db),
+  };
   const counted = new Map<number, number>();
   let flushing: ReturnType<typeof setTimeout> | null = null;
 

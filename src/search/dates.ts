@@ -98,7 +98,7 @@ function byName(source: string): NamedDate | null {
 }
 
 function yearAlone(source: string): NamedDate | null {
-  const year = /(?<![\d.,-])(19[89]\d|20\d\d)(?![\d.,]*\d)/.exec(source);
+  const year = /(?<![\d.,-])(19[89]\d|20\d\d)(?![\d.,]*[\p{L}\d])/u.exec(source);
   return year ? { year: Number(year[1]), month: null, day: null } : null;
 }
 

@@ -50,7 +50,7 @@ const shapes: readonly Shape[] = [
       },
       index: "session_id, pos",
     },
-    watch: ["user_message", "ai_response", "recall", "owner_id", "created_at"],
+    watch: ["user_message", "ai_response", "recall", "owner_id"],
   },
   {
     name: "entities",
@@ -148,19 +148,25 @@ function createShape(db: Database, shape: Shape, fts5: boolean): void {
     db.run(`CREATE VIRTUAL TABLE ${name}_fts_columns USING fts5vocab(${name}_fts, col)`);
   }
   const list = columns.join(", ");
-  const remove = `
-    ${fts5 ? `INSERT INTO ${name}_fts (${name}_fts, rowid, ${list}) SELECT 'delete', id, ${list} FROM ${name}_terms WHERE id = old.${id};` : ""}
-    ${countSql(shape, -1, `old.${id}`)}
-    DELETE FROM ${name}_terms WHERE id = old.${id};`;
-  const add = `
-    INSERT INTO ${name}_terms ${addSelect(shape)} WHERE ${shape.when};
-    ${fts5 ? `INSERT INTO ${name}_fts (rowid, ${list}) SELECT id, ${list} FROM ${name}_terms WHERE id = new.${id};` : ""}
-    ${countSql(shape, 1, `new.${id}`)}`;
+  const unlist = (id: string) => `
+    ${fts5 ? `INSERT INTO ${name}_fts (${name}_fts, rowid, ${list}) SELECT 'delete', id, ${list} FROM ${name}_terms WHERE id = ${id};` : ""}
+    ${countSql(shape, -1, id)}`;
+  const enlist = (id: string) => `
+    ${fts5 ? `INSERT INTO ${name}_fts (rowid, ${list}) SELECT id, ${list} FROM ${name}_terms WHERE id = ${id};` : ""}
+    ${countSql(shape, 1, id)}`;
+  // A row that changes keeps its place.
+  const changing = ["owner_id", ...lengths, ...columns].map((column) => `${column} = excluded.${column}`);
+  const put = `INSERT INTO ${name}_terms ${addSelect(shape)} WHERE ${shape.when}
+    ON CONFLICT (id) DO UPDATE SET ${changing.join(", ")};`;
   const changed = shape.watch.map((column) => `old.${column} IS NOT new.${column}`).join(" OR ");
-  db.run(`CREATE TRIGGER ${name}_terms_insert AFTER INSERT ON ${source} BEGIN ${add} END`);
-  db.run(`CREATE TRIGGER ${name}_terms_delete AFTER DELETE ON ${source} BEGIN ${remove} END`);
+  db.run(
+    `CREATE TRIGGER ${name}_terms_insert AFTER INSERT ON ${source} BEGIN ${put} ${enlist(`new.${id}`)} END`,
+  );
+  db.run(`CREATE TRIGGER ${name}_terms_delete AFTER DELETE ON ${source} BEGIN ${unlist(`old.${id}`)}
+    DELETE FROM ${name}_terms WHERE id = old.${id}; END`);
   db.run(`CREATE TRIGGER ${name}_terms_update AFTER UPDATE OF ${shape.watch.join(", ")} ON ${source}
-    WHEN ${changed} BEGIN ${remove} ${add} END`);
+    WHEN ${changed} BEGIN ${unlist(`old.${id}`)} DELETE FROM ${name}_terms WHERE id = old.${id} AND NOT (${shape.when});
+    ${put} ${enlist(`new.${id}`)} END`);
 }
 
 /** The row of tokens as a SELECT over `new`. */

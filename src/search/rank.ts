@@ -1,5 +1,6 @@
 /** Ranking the rows of one kind: candidates of each channel, their scores on one scale, fused into one order. */
 import type { Database } from "bun:sqlite";
+import { neighbourShare, type Cohesion } from "./cohesion.ts";
 import { dateFit, dateSpan, type NamedDate } from "./dates.ts";
 import { fuse, type Fusion, type Row } from "./fuse.ts";
 import {
@@ -40,6 +41,7 @@ export interface RankDeps {
   /** MEMORY_VEC_TOP_K and MEMORY_RRF_K. */
   readonly topK: number;
   readonly rrfK: number;
+  readonly cohesion: (owner: number, rows: number) => Cohesion;
 }
 
 /** A question made ready for every kind. */
@@ -122,7 +124,9 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
   const model = useVector ? modelClass(vectors!.space()?.signature ?? null) : "none";
   if (found.vec !== null) found.vec = { ...found.vec, ...spreadFor(model, found.vec.rows, found.vec) };
   const weights =
-    kind === "episode" && shape !== undefined ? episodeWeights(shape, model) : plainWeights(model);
+    kind === "episode" && shape !== undefined
+      ? episodeWeights(shape, model, neighbourShare(deps.cohesion(owner, shape.rows)))
+      : plainWeights(model);
   if (weights.vectorSaid > 0 && useVector) {
     found.said = vectors!.search(
       "episode_user",

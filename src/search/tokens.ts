@@ -8,8 +8,8 @@ import { bigrams, runs, words } from "../text/segment.ts";
 import { stem } from "../text/stem.ts";
 import { isStopWord } from "../text/stopwords.ts";
 
-/** Bump when a change here makes other tokens: the index is then dropped and built anew. */
-export const TOKENS_VERSION = 2;
+/** Bump when a change here makes other tokens, or the index gets another shape: it is then dropped and built anew. */
+export const TOKENS_VERSION = 3;
 
 /** Longest part of a text that is indexed, in UTF-16 units; nothing a person writes is longer. */
 const MAX_TEXT = 1_000_000;

@@ -65,8 +65,12 @@ export function asymmetry(shape: OwnerShape): number {
   return clamp((shape.replyLength / shape.saidLength - 1.5) / 1.5);
 }
 
-/** Weights for episodes of such an owner, between those of a dialogue and those of question and answer. */
-export function episodeWeights(shape: OwnerShape, model: ModelClass): Weights {
+/** Weights for episodes of such an owner, between those of a dialogue and those of question and answer. `neighbours`: see cohesion.ts. */
+export function episodeWeights(
+  shape: OwnerShape,
+  model: ModelClass,
+  neighbours: { near: number; far: number },
+): Weights {
   const a = asymmetry(shape);
   const vector = vectorWeight[model];
   const between = (dialogue: number, answers: number) => dialogue + a * (answers - dialogue);
@@ -76,9 +80,9 @@ export function episodeWeights(shape: OwnerShape, model: ModelClass): Weights {
     vector: between(vector, 0.5 * vector),
     vectorSaid: between(0, 0.6 * vector),
     date: 2,
-    near: between(0.2, 0),
-    far: between(0.12, 0),
-    session: between(0.4, 0.2),
+    near: neighbours.near * between(0.2, 0),
+    far: neighbours.far * between(0.12, 0),
+    session: between(0.35, 0.2),
   };
 }
 
