@@ -26,10 +26,13 @@ export function eraseEpisodes(
   ids: readonly number[],
 ): void {
   wipeBlocksOfEpisodes(db, owner, ids);
-  for (const id of ids) {
-    wipeReceipts(db, { id: String(id) }, "episode");
-    hooks.removed(db, "episode", { owner, id });
-  }
+  const recalled = db
+    .query<{ ref: string }, [string]>(
+      "SELECT DISTINCT ref FROM receipt_uses WHERE kind = 'episode' AND ref IN (SELECT value FROM json_each(?))",
+    )
+    .all(JSON.stringify(ids.map(String)));
+  for (const { ref } of recalled) wipeReceipts(db, { id: ref }, "episode");
+  for (const id of ids) hooks.removed(db, "episode", { owner, id });
   deleteEpisodeRows(db, ids);
 }
 
