@@ -381,6 +381,7 @@ function factOf(
   const category = cue.family;
   const polarity: Polarity = cue.polarity;
   const own = role === "assistant" && cue.you !== true;
+  if (own && NARRATION.test(value)) return null;
   const template = (own ? cue.sayAssistant : cue.say) ?? language.say[category][polarity];
   // With the verb alone the rendering ends behind it.
   let content = render(template, { ...groups, value: groups["alone"] === undefined ? value : "" }).replace(
@@ -414,6 +415,10 @@ function slotOf(slot: CompiledCue["cue"]["slot"], thing: string | undefined): st
   if (slot === "favourite") return `favourite_${slug(thing ?? "")}`;
   return slot;
 }
+
+/** What an assistant does next is no decision about the work, in whatever tense it says so. */
+const NARRATION =
+  /^(?:(?:to )?(?:look|check|read|run|search|inspect|open|examine|verify|investigate|start|begin|try|review|explore|proceed|continue|ask|wait|test|see|take a look|double-check|go through|list|grep|view|fetch|load|confirm|clarify|help|explain|answer|reply|write|provide|give|show|share|summari[sz]e|break)\b|(?:de |d'|di |zu |om )?(?:regarder|lire|lancer|chercher|vérifier|commencer|ouvrir|examiner|mirar|leer|ejecutar|buscar|comprobar|revisar|empezar|abrir|olhar|ler|rodar|executar|procurar|verificar|começar|abrir|guardare|leggere|eseguire|cercare|controllare|verificare|iniziare|aprire|zuerst|erst|eerst|tarkistaa|lukea|etsiä|ajaa|aloittaa|avata)(?![\p{L}]))/iu;
 
 const FREQUENCY =
   /(?<![\p{L}'])(?:immer|meistens|meist|normalerweise|üblicherweise|gewöhnlich|oft|häufig|stets|nie|niemals|toujours|souvent|jamais|généralement|habituellement|siempre|normalmente|nunca|jamás|sempre|geralmente|di solito|spesso|mai|altijd|meestal|gewoonlijk|doorgaans|vaak|nooit|aina|yleensä|usein|koskaan|ikinä)(?![\p{L}])|いつも|普段は?|絶対に?|決して|一切|毎日|毎朝/giu;

@@ -34,6 +34,14 @@ export const german: Language = {
       tail: "(?: (?:gesagt|erzählt|erwähnt|geschrieben|geteilt|gemeint|gespeichert|mitgeteilt|verraten|weißt|sagte|erzählte|hab|habe|haben|hast|hatte)\\b)|(?=[,.;!?]|$)",
     },
     {
+      id: "all_about",
+      family: "forget",
+      polarity: "+",
+      whole: true,
+      inQuestion: true,
+      head: `${ASK}(?:vergiss|vergesse|vergessen|streiche|lösche?)(?: (?:bitte|mal|einfach|jetzt)){0,3} alles (?:über|zu|zum|zur|von|rund um)`,
+    },
+    {
       id: "that",
       family: "forget",
       polarity: "+",
@@ -480,6 +488,13 @@ export const german: Language = {
     },
     // Gewohnheiten
     {
+      id: "usually_not",
+      family: "pattern",
+      polarity: "-",
+      head: `(?:ich|wir) (?=(?!${NO_HABIT})\\w+ (?:[^\\s,;!?]+ ){0,4}?(?:normalerweise|meistens|meist|üblicherweise|gewöhnlich|in der regel|grundsätzlich|generell|prinzipiell|oft) (?:[^\\s,;!?]+ ){0,3}?(?:nicht|kein|keine|keinen|keinem|keiner)\\b)`,
+      say: "Gewohnheit: {value}",
+    },
+    {
       id: "always_first",
       family: "pattern",
       polarity: "+",
@@ -655,7 +670,7 @@ export const german: Language = {
   anaphora:
     "(?:es|das|dies|diese[rsnm]?|den|ihn|ihm|sie|ihr|ihnen|er|dich|dir|mich|mir|uns|euch|beide[sn]?|beides|alles|nichts|etwas|was|wie|wer|warum|so|hier|dort|da|ja|nein|nicht|keine?s?|einer|eine|eins|welche[rs]?|jemand|mehr|weniger|besser|am besten|viel|(?:der|die|das|den|dem) (?:erste|zweite|dritte|letzte|andere|obige|neue|alte)[rsn]?(?: (?:variante|version|option|vorschlag|idee|entwurf|absatz|teil|satz))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:sehr|so|auch|nicht|wenn|wie|aber|und|oder|schon|noch|mehr|zu|mal|gern|gerne|wirklich|jetzt|hier|ist|sind|war|was|total|lieber|besser|an|dass|weil)\\b)|(?:diese[rsnm]?|dieses|dein(?:e|en|em|er)?)\\s|(?:dass|wenn|wie|was|ob|zu)\\s",
   passing:
-    "(?:(?:erste|zweite|dritte|letzte|nächste|einzige|große|größte|eigentliche|aktuelle|jetzige|ganze|neue|alte|konkrete|kurze|andere)[rsnm]? ){0,5}(?:frage|fragen|problem|probleme|punkt|vermutung|build|code|fehler|bug|idee|ideen|sorge|verständnis|annahme|meinung|app|anwendung|server|datei|funktion|test|tests|skript|script|abfrage|ausgabe|eingabe|plan|ziel|absicht|hoffnung|angst|gefühl|eindruck|verdacht|theorie|gedanke|gedanken|ansicht|antwort|bitte|anfrage|wunsch|vorschlag|rat|schluss|argument|these|ansatz|versuch|lösung|schuld|grund|aufgabe|hausaufgabe|aufsatz|entwurf|text|nachricht|mail|e-mail|brief|arbeit|kapitel|absatz|satz|titel|daten|tabelle|spalte|zeile|liste|string|variable|klasse|objekt|methode|komponente|seite|website|webseite|repo|branch|commit|pr|pipeline|deployment|container|cluster|datenbank|schema|migration|modell|prompt|konfiguration|config|einstellungen|setup|umgebung|log|logs|konsole|terminal|bildschirm|browser|fenster|maus|tastatur|internet|verbindung|wlan|netzwerk|rechner|computer|pc|laptop|handy|telefon|akku|speicher|programm|projekt|ergebnis|kopf|gehirn|augen|rücken|magen|herz|leben|tag|woche|zeit|vergnügen|situation|fall|sachen|version|paket|token|key|schlüssel|passwort|pin|konto|bestellung|flug|zug|bus|lieferung|zahlung|rechnung|budget|essen)|.{0,40}<b>(?:der|die|das|den|weil|wenn|dass|ich|du) .{0,40}",
+    "(?:(?:erste|zweite|dritte|letzte|nächste|einzige|große|größte|eigentliche|aktuelle|jetzige|ganze|neue|alte|konkrete|kurze|andere)[rsnm]? ){0,5}(?:frage|fragen|problem|probleme|punkt|vermutung|build|code|fehler|bug|idee|ideen|sorge|verständnis|annahme|meinung|app|anwendung|server|datei|funktion|test|tests|skript|script|abfrage|ausgabe|eingabe|plan|ziel|absicht|hoffnung|angst|gefühl|eindruck|verdacht|theorie|gedanke|gedanken|ansicht|antwort|bitte|anfrage|wunsch|vorschlag|rat|schluss|argument|these|ansatz|versuch|lösung|schuld|grund|aufgabe|hausaufgabe|aufsatz|entwurf|text|nachricht|mail|e-mail|brief|arbeit|kapitel|absatz|satz|titel|daten|tabelle|spalte|zeile|liste|string|variable|klasse|objekt|methode|komponente|seite|website|webseite|repo|branch|commit|pr|pipeline|deployment|container|cluster|datenbank|schema|migration|modell|prompt|konfiguration|config|einstellungen|setup|umgebung|log|logs|konsole|terminal|fenster|internet|verbindung|wlan|netzwerk|akku|speicher|programm|projekt|ergebnis|kopf|gehirn|augen|rücken|magen|herz|leben|tag|woche|zeit|vergnügen|situation|fall|sachen|version|paket|token|key|schlüssel|passwort|pin|konto|bestellung|flug|zug|bus|lieferung|zahlung|rechnung|budget|essen)|.{0,40}<b>(?:der|die|das|den|weil|wenn|dass|ich|du) .{0,40}",
   states:
     "(?:nicht|kein|zu|so|sehr|ganz|ziemlich|total|schon|fast|gerade|oft|nie|manchmal|kaputt|langsam|down|weg|fertig|bereit|da|hier|dort|leer|voll|tot|offline|über\\b|dass|wie|warum|was|ob|wenn|weil|einfach|klar|falsch|richtig|gut|schlecht|super|toll|schön|schrecklich|furchtbar|krank|müde|beschäftigt|spät|früh|verrückt|ein (?:problem|chaos|bisschen|wenig)|das (?:gleiche|problem|gegenteil)|fällig|überfällig|verloren|kalt|heiß|nass|dreckig|alt\\b|neu\\b|anders|unterschiedlich|unsicher|sicher|abgestürzt|gelöscht|verschwunden|eingefroren|unterwegs|in ordnung|am ende|im eimer|immer|noch|leider|endlich|wieder|auf(?:gebraucht|getreten)|ver\\w+t\\b|ge\\w+t\\b|ge\\w+en\\b)",
   corrects:

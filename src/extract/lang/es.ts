@@ -31,6 +31,14 @@ export const spanish: Language = {
       head: `${ASK}(?:olvida|olvídate de|olvidate de|olvide|olvidar|olvidarte de|olvides|borra|borrar|elimina|eliminar|ignora)(?: (?:por favor|porfa|ya)){0,5},? ?(?:todo )?(?:lo que|eso que|aquello que|todo lo que)(?: (?:te|le|os|yo|ya)){0,5}(?: (?:he|había))?(?: (?:dije|dicho|conté|contado|comenté|comentado|mencioné|mencionado|escribí|escrito|sabes|guardaste|hablé|hablado|hablamos|decía|has guardado|expliqué))?(?: (?:antes|ayer|hace un rato))? (?:sobre|acerca de|acerca del|respecto a|respecto al|en cuanto a|de|del)`,
     },
     {
+      id: "all_about",
+      family: "forget",
+      polarity: "+",
+      whole: true,
+      inQuestion: true,
+      head: `${ASK}(?:olvida|olvídate de|olvide|olvidar|borra|elimina) todo (?:sobre|acerca de|acerca del|lo de|lo relativo a|lo relacionado con|respecto a)`,
+    },
+    {
       id: "that",
       family: "forget",
       polarity: "+",
@@ -350,6 +358,13 @@ export const spanish: Language = {
       say: "Costumbre: no {value}",
     },
     {
+      id: "usually_not",
+      family: "pattern",
+      polarity: "-",
+      head: `(?:yo )?(?<adv>normalmente|generalmente|habitualmente|por lo general|en general|casi siempre|por norma)[ ,]+(?:yo )?no (?=${CLITIC}(?:${VERB}|como\\b))`,
+      say: "Costumbre: {adv} no {value}",
+    },
+    {
       id: "usually",
       family: "pattern",
       polarity: "+",
@@ -511,7 +526,7 @@ export const spanish: Language = {
   anaphora:
     "(?:eso|esto|aquello|ese|esa|este|esta|esos|esas|estos|estas|aquel|aquella|lo|la|los|las|él|ella|ellos|ellas|ti|mí|nosotros|vosotros|ustedes|todo|todos|todas|nada|algo|qué|que|cómo|quién|por qué|aquí|ahí|allí|sí|no|ninguno|ninguna|uno|una|cuál|más|menos|mejor|mucho|(?:el|la) (?:primero|primera|segundo|segunda|tercero|tercera|último|última|otro|otra|nuevo|nueva|de arriba)(?: (?:versión|opción|propuesta|idea|parte|frase|variante))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:mucho|demasiado|también|no|si|cuando|cómo|pero|y|o|ya|todavía|más|mejor|realmente|aquí|es|son|está|que|porque|de (?:arriba|antes))\\b)|(?:este|esta|estos|estas|ese|esa|esos|esas|tu|tus)\\s|(?:que|cuando|cómo|si|lo que)\\s|la idea",
   passing:
-    "(?:(?:primera?|segunda?|última?|último|única?|único|gran|principal|pequeñ[oa]|verdader[oa]|nuev[oa]) ){0,5}(?:pregunta|preguntas|problema|problemas|duda|dudas|punto|opinión|build|código|error|bug|idea|ideas|preocupación|hipótesis|suposición|app|aplicación|servidor|archivo|fichero|función|test|tests|prueba|pruebas|script|consulta|salida|entrada|plan|objetivo|meta|intención|esperanza|miedo|sensación|impresión|teoría|pensamiento|respuesta|petición|deseo|propuesta|consejo|conclusión|argumento|enfoque|intento|solución|culpa|razón|tarea|deberes|ensayo|borrador|texto|mensaje|correo|e-mail|mail|carta|tesis|capítulo|párrafo|frase|título|datos|tabla|columna|fila|lista|cadena|variable|clase|objeto|método|componente|página|sitio|web|repo|rama|commit|pr|pipeline|despliegue|contenedor|cluster|base|base de datos|esquema|migración|modelo|prompt|configuración|config|ajustes|entorno|log|logs|consola|terminal|pantalla|navegador|ventana|ratón|teclado|internet|conexión|wifi|red|ordenador|pc|portátil|móvil|teléfono|batería|memoria|programa|proyecto|resultado|cabeza|cerebro|ojos|espalda|estómago|corazón|vida|día|semana|tiempo|placer|situación|caso|cosas|versión|paquete|token|clave|contraseña|pin|cuenta|pedido|vuelo|tren|autobús|entrega|pago|factura|presupuesto|comida)|.{0,40}<b>(?:que|porque|cuando|si) .{0,40}",
+    "(?:(?:primera?|segunda?|última?|último|única?|único|gran|principal|pequeñ[oa]|verdader[oa]|nuev[oa]) ){0,5}(?:pregunta|preguntas|problema|problemas|duda|dudas|punto|opinión|build|código|error|bug|idea|ideas|preocupación|hipótesis|suposición|app|aplicación|servidor|archivo|fichero|función|test|tests|prueba|pruebas|script|consulta|salida|entrada|plan|objetivo|meta|intención|esperanza|miedo|sensación|impresión|teoría|pensamiento|respuesta|petición|deseo|propuesta|consejo|conclusión|argumento|enfoque|intento|solución|culpa|razón|tarea|deberes|ensayo|borrador|texto|mensaje|correo|e-mail|mail|carta|tesis|capítulo|párrafo|frase|título|datos|tabla|columna|fila|lista|cadena|variable|clase|objeto|método|componente|página|sitio|web|repo|rama|commit|pr|pipeline|despliegue|contenedor|cluster|base|base de datos|esquema|migración|modelo|prompt|configuración|config|ajustes|entorno|log|logs|consola|terminal|ventana|internet|conexión|wifi|red|batería|memoria|programa|proyecto|resultado|cabeza|cerebro|ojos|espalda|estómago|corazón|vida|día|semana|tiempo|placer|situación|caso|cosas|versión|paquete|token|clave|contraseña|pin|cuenta|pedido|vuelo|tren|autobús|entrega|pago|factura|presupuesto|comida)|.{0,40}<b>(?:que|porque|cuando|si) .{0,40}",
   states:
     "(?:no|demasiado|tan|muy|bastante|ya|casi|a menudo|nunca|a veces|rot[oa]s?|lent[oa]s?|list[oa]s?|aquí|ahí|vací[oa]s?|llen[oa]s?|muert[oa]s?|que|cómo|por qué|si|porque|simple|sencill[oa]|clar[oa]|fals[oa]|correct[oa]|buen[oa]?|mal[oa]?|genial|bonit[oa]|terrible|enferm[oa]|cansad[oa]|ocupad[oa]|tarde|temprano|loc[oa]|un (?:problema|desastre|poco|lío)|lo mismo|el (?:mismo|problema)|perdid[oa]|frí[oa]|caliente|suci[oa]|viej[oa]|nuev[oa]\\b|diferente|distint[oa]|segur[oa]|saber|entender|tener|hacer|encontrar|[\\wáéíóúñ]+ad[oa]s?(?=$| (?:por|de|a|desde|en)))",
   corrects:

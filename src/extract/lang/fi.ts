@@ -398,6 +398,13 @@ export const finnish: Language = {
       say: "Valitsi: {value}",
     },
     {
+      id: "usually_not",
+      family: "pattern",
+      polarity: "-",
+      head: `${ME}(?<adv>yleensä|tavallisesti|normaalisti|useimmiten)? ?en (?=(?!ole|olisi|voi|saa|tiedä|ymmärrä|muista|usko|halua|pidä|tykkää|näe)(?:(?:yleensä|tavallisesti|normaalisti|useimmiten) ${L}+|${L}+ (?:yleensä|tavallisesti|normaalisti|useimmiten))(?:$|[ ,.;!]))`,
+      say: "Tapa: en {value}",
+    },
+    {
       id: "never",
       family: "pattern",
       polarity: "-",

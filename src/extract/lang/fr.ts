@@ -30,6 +30,14 @@ export const french: Language = {
       head: `${ASK}(?:oublie|oublier|oubliez|oublies|efface|effacer|effacez|supprime|supprimer)(?: (?:stp|svp|s'il te plaît|tout|donc)){0,5},? ?(?:ce que|tout ce que|la partie où|ce qu'|tout ce qu'|tout) ?(?:je|j'|on|nous|tu) ?(?:t'|te |vous |sais |ai |a |avais |avons |as ){0,5}(?:ai |avais )?(?:dit|raconté|mentionné|écrit|expliqué|partagé|confié|parlé|disais|appris|sais|noté|enregistré)?(?: (?:plus tôt|avant|hier|tout à l'heure))? (?:sur|à propos du|à propos de la|à propos des|à propos de|à propos d'|au sujet du|au sujet de|au sujet des|au sujet d'|concernant|de|d'|du|des)`,
     },
     {
+      id: "all_about",
+      family: "forget",
+      polarity: "+",
+      whole: true,
+      inQuestion: true,
+      head: `${ASK}(?:oublie|oublier|oubliez|efface|effacer|supprime) tout (?:sur|à propos de|à propos du|au sujet de|au sujet du|concernant|de ce qui concerne)`,
+    },
+    {
       id: "that",
       family: "forget",
       polarity: "+",
@@ -359,6 +367,13 @@ export const french: Language = {
       say: "Habitude : n'{value}",
     },
     {
+      id: "usually_not",
+      family: "pattern",
+      polarity: "-",
+      head: `(?:(?<adv>d'habitude|en général|généralement|normalement)[ ,]+)?je (?:ne |n')(?:me |m'|y |en |le |la |les )?(?=(?!${NO_HABIT})[\\w]+ (?:(?:généralement|habituellement|normalement|d'habitude|en général|presque|quasiment) )?pas(?:$|[ ,.])(?=[^;!?]{0,60}))(?=[^;!?]{0,80}(?:généralement|habituellement|normalement|d'habitude|en général|souvent)(?:$|[ ,.;!]))`,
+      say: "Habitude : ne {value}",
+    },
+    {
       id: "always",
       family: "pattern",
       polarity: "+",
@@ -523,7 +538,7 @@ export const french: Language = {
   anaphora:
     "(?:ça|cela|ceci|ce|celui-ci|celle-ci|celui-là|celle-là|celui|celle|ceux|le|la|les|l'|lui|elle|eux|toi|moi|nous|vous|tout|tous|toutes|rien|quelque chose|quoi|comment|qui|pourquoi|ici|là|y|en|oui|non|pas|aucun|aucune|un|une|lequel|laquelle|plus|moins|mieux|beaucoup|(?:le|la) (?:premi[eè]re?|deuxième|seconde?|troisième|derni[eè]re?|autre|nouvelle|nouveau)(?: (?:variante|version|option|proposition|idée|partie|phrase))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:beaucoup|trop|aussi|pas|si|quand|comment|mais|et|ou|déjà|encore|plus|mieux|vraiment|ici|là|est|sont|qui|que|parce)(?=$|[ ,.]))|(?:ce|cet|cette|ces|ton|ta|tes|votre|vos)\\s|(?:que|quand|comment|qu')\\s?|l'idée|ce (?:que|qui)",
   passing:
-    "(?:(?:premi[eè]re?|deuxième|derni[eè]re?|seule?|grande?|gros|grosse|principale?|petite?|vraie?|nouvelle?) ){0,5}(?:question|questions|problème|problèmes|souci|point|avis|build|code|erreur|bug|idée|idées|inquiétude|hypothèse|opinion|appli|application|serveur|fichier|fonction|test|tests|script|requête|sortie|entrée|plan|but|objectif|intention|espoir|peur|sentiment|impression|théorie|pensée|réponse|demande|souhait|proposition|conseil|conclusion|argument|approche|essai|solution|faute|raison|tâche|devoir|dissertation|brouillon|texte|message|mail|e-mail|lettre|mémoire|chapitre|paragraphe|phrase|titre|données|tableau|colonne|ligne|liste|chaîne|variable|classe|objet|méthode|composant|page|site|dépôt|branche|commit|pr|pipeline|déploiement|conteneur|cluster|base|base de données|schéma|migration|modèle|prompt|configuration|config|paramètres|environnement|log|logs|console|terminal|écran|navigateur|fenêtre|souris|clavier|internet|connexion|wifi|réseau|ordi|ordinateur|pc|téléphone|batterie|mémoire|programme|projet|résultat|tête|cerveau|yeux|dos|ventre|cœur|coeur|vie|journée|semaine|temps|plaisir|situation|cas|affaires|version|paquet|token|clé|mot de passe|code pin|compte|commande|vol|train|bus|livraison|paiement|facture|budget|repas)|.{0,40}<b>(?:qui|que|parce|quand|je|tu) .{0,40}",
+    "(?:(?:premi[eè]re?|deuxième|derni[eè]re?|seule?|grande?|gros|grosse|principale?|petite?|vraie?|nouvelle?) ){0,5}(?:question|questions|problème|problèmes|souci|point|avis|build|code|erreur|bug|idée|idées|inquiétude|hypothèse|opinion|appli|application|serveur|fichier|fonction|test|tests|script|requête|sortie|entrée|plan|but|objectif|intention|espoir|peur|sentiment|impression|théorie|pensée|réponse|demande|souhait|proposition|conseil|conclusion|argument|approche|essai|solution|faute|raison|tâche|devoir|dissertation|brouillon|texte|message|mail|e-mail|lettre|mémoire|chapitre|paragraphe|phrase|titre|données|tableau|colonne|ligne|liste|chaîne|variable|classe|objet|méthode|composant|page|site|dépôt|branche|commit|pr|pipeline|déploiement|conteneur|cluster|base|base de données|schéma|migration|modèle|prompt|configuration|config|paramètres|environnement|log|logs|console|terminal|fenêtre|internet|connexion|wifi|réseau|batterie|mémoire|programme|projet|résultat|tête|cerveau|yeux|dos|ventre|cœur|coeur|vie|journée|semaine|temps|plaisir|situation|cas|affaires|version|paquet|token|clé|mot de passe|code pin|compte|commande|vol|train|bus|livraison|paiement|facture|budget|repas)|.{0,40}<b>(?:qui|que|parce|quand|je|tu) .{0,40}",
   states:
     "(?:pas|trop|si|très|assez|vraiment|déjà|presque|en train|souvent|jamais|parfois|cassée?s?|lente?s?|en panne|prête?s?|ici|là|vide|pleine?|morte?|fini|hors|que|comment|pourquoi|si|parce|simple|claire?|faux|fausse|juste|bonne?|mauvaise?|super|géniale?|belle|beau|terrible|malade|fatiguée?|occupée?|en retard|tôt|folle|fou|un (?:problème|désastre|peu)|le (?:même|problème|contraire)|perdue?|froide?|chaude?|mouillée?|sale|vieux|vieille|nouveau|nouvelle\\b|différente?|sûre?|plantée?|supprimée?|de savoir|de comprendre|d'avoir|de (?:faire|trouver|savoir|voir)|[\\w\\u00c0-\\u024f]+ée?s?(?=$| (?:par|de|à|depuis|en)))",
   corrects:

@@ -33,6 +33,14 @@ export const italian: Language = {
       head: `${ASK}(?:dimentica|dimenticati|dimentichi|dimenticare|dimenticarti|scorda|scordati|scordare|cancella|cancellare|ignora|elimina|rimuovi)(?: (?:per favore|tutto|pure|di)){0,5},? ?(?:tutto )?(?:quello che|ciò che|quel che|tutto quello che|tutto ciò che|quanto)(?: (?:io|ti|vi|le)){0,5}(?: (?:ho|avevo|abbiamo))?(?: (?:detto|raccontato|menzionato|scritto|spiegato|accennato|parlato|sai|salvato|dissi|dicevo))?(?: (?:prima|ieri|poco fa))? (?:su|sul|sulla|sullo|sui|sugli|sulle|sull'|riguardo a|riguardo al|riguardo alla|a proposito di|a proposito del|a proposito della|circa|di|del|della|dei|delle|dell')`,
     },
     {
+      id: "all_about",
+      family: "forget",
+      polarity: "+",
+      whole: true,
+      inQuestion: true,
+      head: `${ASK}(?:dimentica|dimenticati di|dimenticare|scorda|cancella|elimina) tutto (?:su|sul|sulla|sullo|sui|riguardo a|riguardo al|riguardo alla|ciò che riguarda)`,
+    },
+    {
       id: "that",
       family: "forget",
       polarity: "+",
@@ -357,6 +365,13 @@ export const italian: Language = {
       say: "Abitudine: {adv} {value}",
     },
     {
+      id: "usually_not",
+      family: "pattern",
+      polarity: "-",
+      head: `(?:io )?(?<adv>normalmente|di solito|solitamente|generalmente|abitualmente|in genere|di norma)[ ,]+(?:io )?non (?=${CLITIC}${VERB})`,
+      say: "Abitudine: {adv} non {value}",
+    },
+    {
       id: "usually",
       family: "pattern",
       polarity: "+",
@@ -520,7 +535,7 @@ export const italian: Language = {
   anaphora:
     "(?:questo|ciò|quello|quella|quelli|quelle|questa|questi|queste|lo|la|li|le|gli|l'|lui|lei|loro|te|me|noi|voi|tutto|tutti|tutte|niente|nulla|qualcosa|che|come|chi|perché|qui|qua|lì|là|sì|no|non|nessuno|nessuna|uno|una|quale|più|meno|meglio|molto|(?:il|la) (?:primo|prima|secondo|seconda|terzo|terza|ultimo|ultima|altro|altra|nuovo|nuova)(?: (?:versione|opzione|proposta|idea|parte|frase|variante))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:molto|troppo|anche|non|se|quando|come|ma|e|o|già|ancora|più|meglio|davvero|qui|è|sono|sta|che|perché|di (?:sopra|prima))\\b)|(?:questo|questa|questi|queste|quel|quella|quei|quelle|il tuo|la tua|i tuoi|le tue)\\s|(?:che|quando|come|se|quello che)\\s|l'idea",
   passing:
-    "(?:(?:prim[oa]|second[oa]|ultim[oa]|unic[oa]|grande|principale|piccol[oa]|ver[oa]|nuov[oa]) ){0,5}(?:domanda|domande|problema|problemi|dubbio|dubbi|punto|opinione|build|codice|errore|bug|idea|idee|preoccupazione|ipotesi|app|applicazione|server|file|funzione|test|script|query|output|input|piano|obiettivo|scopo|intenzione|speranza|paura|sensazione|impressione|teoria|pensiero|risposta|richiesta|desiderio|proposta|consiglio|conclusione|argomento|approccio|tentativo|soluzione|colpa|ragione|motivo|compito|compiti|tema|bozza|testo|messaggio|e-mail|email|mail|lettera|tesi|capitolo|paragrafo|frase|titolo|dati|tabella|colonna|riga|lista|stringa|variabile|classe|oggetto|metodo|componente|pagina|sito|web|repo|branch|commit|pr|pipeline|deploy|container|cluster|database|schema|migrazione|modello|prompt|configurazione|config|ambiente|log|console|terminale|schermo|browser|finestra|mouse|tastiera|internet|connessione|wifi|rete|computer|pc|portatile|cellulare|telefono|batteria|memoria|programma|progetto|risultato|testa|cervello|occhi|schiena|stomaco|cuore|vita|giornata|giorno|settimana|tempo|piacere|situazione|caso|cose|versione|pacchetto|token|chiave|password|pin|account|ordine|volo|treno|autobus|consegna|pagamento|fattura|budget|pranzo|cena)|.{0,40}<b>(?:che|perché|quando|se) .{0,40}",
+    "(?:(?:prim[oa]|second[oa]|ultim[oa]|unic[oa]|grande|principale|piccol[oa]|ver[oa]|nuov[oa]) ){0,5}(?:domanda|domande|problema|problemi|dubbio|dubbi|punto|opinione|build|codice|errore|bug|idea|idee|preoccupazione|ipotesi|app|applicazione|server|file|funzione|test|script|query|output|input|piano|obiettivo|scopo|intenzione|speranza|paura|sensazione|impressione|teoria|pensiero|risposta|richiesta|desiderio|proposta|consiglio|conclusione|argomento|approccio|tentativo|soluzione|colpa|ragione|motivo|compito|compiti|tema|bozza|testo|messaggio|e-mail|email|mail|lettera|tesi|capitolo|paragrafo|frase|titolo|dati|tabella|colonna|riga|lista|stringa|variabile|classe|oggetto|metodo|componente|pagina|sito|web|repo|branch|commit|pr|pipeline|deploy|container|cluster|database|schema|migrazione|modello|prompt|configurazione|config|ambiente|log|console|terminale|finestra|internet|connessione|wifi|rete|batteria|memoria|programma|progetto|risultato|testa|cervello|occhi|schiena|stomaco|cuore|vita|giornata|giorno|settimana|tempo|piacere|situazione|caso|cose|versione|pacchetto|token|chiave|password|pin|account|ordine|volo|treno|autobus|consegna|pagamento|fattura|budget|pranzo|cena)|.{0,40}<b>(?:che|perché|quando|se) .{0,40}",
   states:
     "(?:non|troppo|così|molto|abbastanza|già|quasi|spesso|mai|a volte|rott[oaie]|lent[oaie]|pront[oaie]|qui|lì|vuot[oaie]|pien[oaie]|mort[oaie]|che|come|perché|se|semplice|chiar[oa]|fals[oa]|corrett[oa]|giust[oa]|buon[oa]?|cattiv[oa]|ottim[oa]|bell[oa]|terribile|malat[oa]|stanc[oa]|occupat[oa]|in ritardo|tardi|presto|pazz[oa]|un (?:problema|disastro|po'|casino)|lo stesso|il problema|pers[oa]|fredd[oa]|cald[oa]|sporc[oa]|vecchi[oa]|nuov[oa]\\b|divers[oa]|sicur[oa]|sapere|capire|avere|fare|trovare|[\\wàèéìòù]+(?:at|it|ut)[oaie](?=$| (?:da|di|a|in)))",
   corrects:

@@ -32,6 +32,14 @@ export const portuguese: Language = {
       head: `${ASK}(?:esquece|esqueça|esquecer|esqueces|esqueça-se|esquece-te|apaga|apague|apagar|ignora|ignore|remove|remova)(?: (?:por favor|tudo|de|aí|já)){0,5},? ?(?:o que|aquilo que|tudo o que|tudo que|isso que|do que)(?: (?:eu|te|lhe|já|nós|a gente|tu|você)){0,5}(?: (?:tinha|tenho|havia))?(?: (?:disse|dito|falei|falado|contei|contado|mencionei|mencionado|comentei|escrevi|escrito|expliquei|sabes|sabe|guardou|guardaste))?(?: (?:antes|ontem|há pouco))? (?:sobre|acerca de|acerca do|acerca da|a respeito de|a respeito do|a respeito da|quanto a|quanto ao|quanto à|de|do|da|dos|das)`,
     },
     {
+      id: "all_about",
+      family: "forget",
+      polarity: "+",
+      whole: true,
+      inQuestion: true,
+      head: `${ASK}(?:esquece|esqueça|esquecer|apaga|apague) tudo (?:sobre|acerca de|acerca do|acerca da|a respeito de|a respeito do|a respeito da|relacionado a)`,
+    },
+    {
       id: "that",
       family: "forget",
       polarity: "+",
@@ -359,6 +367,13 @@ export const portuguese: Language = {
       say: "Hábito: não {value}",
     },
     {
+      id: "usually_not",
+      family: "pattern",
+      polarity: "-",
+      head: `(?:eu )?(?<adv>normalmente|geralmente|habitualmente|em geral|quase sempre|via de regra)[ ,]+(?:eu )?não (?=${CLITIC}(?:${VERB}|como\\b))`,
+      say: "Hábito: {adv} não {value}",
+    },
+    {
       id: "usually",
       family: "pattern",
       polarity: "+",
@@ -519,7 +534,7 @@ export const portuguese: Language = {
   anaphora:
     "(?:isso|isto|aquilo|esse|essa|este|esta|esses|essas|estes|estas|aquele|aquela|disso|disto|nisso|o|a|os|as|ele|ela|eles|elas|você|ti|mim|nós|tudo|todos|todas|nada|algo|que|como|quem|por que|aqui|aí|ali|lá|sim|não|nenhum|nenhuma|um|uma|qual|mais|menos|melhor|muito|(?:o|a) (?:primeiro|primeira|segundo|segunda|terceiro|terceira|último|última|outro|outra|novo|nova|de cima)(?: (?:versão|opção|proposta|ideia|parte|frase|variante))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:muito|demais|também|não|se|quando|como|mas|e|ou|já|ainda|mais|melhor|mesmo|aqui|é|são|está|que|porque|de (?:cima|antes))\\b)|(?:este|esta|estes|estas|esse|essa|esses|essas|teu|tua|seu|sua)\\s|(?:que|quando|se|o que)\\s|a ideia",
   passing:
-    "(?:(?:primeir[oa]|segund[oa]|últim[oa]|únic[oa]|grande|principal|pequen[oa]|verdadeir[oa]|nov[oa]) ){0,5}(?:pergunta|perguntas|problema|problemas|dúvida|dúvidas|ponto|opinião|build|código|erro|bug|ideia|ideias|preocupação|hipótese|suposição|app|aplicativo|aplicação|servidor|arquivo|ficheiro|função|teste|testes|script|consulta|saída|entrada|plano|objetivo|meta|intenção|esperança|medo|sensação|impressão|teoria|pensamento|resposta|pedido|desejo|proposta|conselho|conclusão|argumento|abordagem|tentativa|solução|culpa|razão|tarefa|dever|redação|rascunho|texto|mensagem|e-mail|email|mail|carta|tese|capítulo|parágrafo|frase|título|dados|tabela|coluna|linha|lista|string|variável|classe|objeto|método|componente|página|site|web|repo|branch|commit|pr|pipeline|deploy|container|cluster|base|banco|banco de dados|esquema|migração|modelo|prompt|configuração|config|ambiente|log|logs|console|terminal|tela|ecrã|navegador|janela|mouse|teclado|internet|conexão|wifi|rede|computador|pc|notebook|portátil|celular|telemóvel|telefone|bateria|memória|programa|projeto|resultado|cabeça|cérebro|olhos|costas|estômago|coração|vida|dia|semana|tempo|prazer|situação|caso|coisas|versão|pacote|token|chave|senha|palavra-passe|pin|conta|encomenda|voo|trem|comboio|ônibus|entrega|pagamento|fatura|orçamento|comida)|.{0,40}<b>(?:que|porque|quando|se) .{0,40}",
+    "(?:(?:primeir[oa]|segund[oa]|últim[oa]|únic[oa]|grande|principal|pequen[oa]|verdadeir[oa]|nov[oa]) ){0,5}(?:pergunta|perguntas|problema|problemas|dúvida|dúvidas|ponto|opinião|build|código|erro|bug|ideia|ideias|preocupação|hipótese|suposição|app|aplicativo|aplicação|servidor|arquivo|ficheiro|função|teste|testes|script|consulta|saída|entrada|plano|objetivo|meta|intenção|esperança|medo|sensação|impressão|teoria|pensamento|resposta|pedido|desejo|proposta|conselho|conclusão|argumento|abordagem|tentativa|solução|culpa|razão|tarefa|dever|redação|rascunho|texto|mensagem|e-mail|email|mail|carta|tese|capítulo|parágrafo|frase|título|dados|tabela|coluna|linha|lista|string|variável|classe|objeto|método|componente|página|site|web|repo|branch|commit|pr|pipeline|deploy|container|cluster|base|banco|banco de dados|esquema|migração|modelo|prompt|configuração|config|ambiente|log|logs|console|terminal|ecrã|janela|internet|conexão|wifi|rede|bateria|memória|programa|projeto|resultado|cabeça|cérebro|olhos|costas|estômago|coração|vida|dia|semana|tempo|prazer|situação|caso|coisas|versão|pacote|token|chave|senha|palavra-passe|pin|conta|encomenda|voo|trem|comboio|ônibus|entrega|pagamento|fatura|orçamento|comida)|.{0,40}<b>(?:que|porque|quando|se) .{0,40}",
   states:
     "(?:não|demais|tão|muito|bastante|já|quase|frequentemente|nunca|às vezes|quebrad[oa]s?|lent[oa]s?|pront[oa]s?|aqui|aí|vazi[oa]s?|chei[oa]s?|mort[oa]s?|que|como|por que|se|porque|simples|clar[oa]|fals[oa]|corret[oa]|bom|boa|mau|má|ótim[oa]|bonit[oa]|terrível|doente|cansad[oa]|ocupad[oa]|tarde|cedo|louc[oa]|um (?:problema|desastre|pouco|caos)|o (?:mesmo|problema)|perdid[oa]|fri[oa]|quente|suj[oa]|velh[oa]|nov[oa]\\b|diferente|segur[oa]|saber|entender|ter|fazer|encontrar|[\\wáâãéêíóôõúç]+(?:ad|id)[oa]s?(?=$| (?:por|de|a|desde|em)))",
   corrects:
