@@ -12,6 +12,7 @@ import { ensureLexical } from "../../src/search/lexical-tables.ts";
 import { rankKind } from "../../src/search/rank.ts";
 import { queryTerms } from "../../src/search/tokens.ts";
 import { QdrantBackend } from "../../src/backends/qdrant.ts";
+import { fullPayload, SPARSE, sparseOfMemory } from "../../src/backends/qdrant-payload.ts";
 import { openStatic } from "../../src/embed/static.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
 import { startTarget } from "../support/qdrant-target.ts";
@@ -117,17 +118,31 @@ for (const withModel of models === null ? [false] : [false, true])
   conformance(`qdrant, ${withModel ? "dense and words" : "words alone"}`, async () => {
     const target = await startTarget();
     const q = await target.connect();
+    const collection = target.name();
     const embedder = withModel ? await openStatic(join(models!, STATIC_REPO), "test") : null;
     const backend = new QdrantBackend("qdrant", "Qdrant", {
       connect: async () => q,
       embedder: async () => embedder,
-      collection: target.name(),
+      collection,
       quantization: "none",
       efConstruct: null,
       boxId: "box",
     });
     return {
       backend,
+      // In batches: one write at a time would measure the server and not the paging.
+      seed: async (rows) => {
+        for (let at = 0; at < rows.length; at += 500) {
+          const points = rows.slice(at, at + 500).map((row) => ({
+            id: row.id,
+            vector: { [SPARSE]: sparseOfMemory(row) },
+            payload: fullPayload(row, "box"),
+          }));
+          await target.direct.call("write", (api, init) =>
+            api.upsertPoints({ collection_name: collection, wait: true, points }, init),
+          );
+        }
+      },
       kill: () => target.proxy.kill(),
       revive: () => target.proxy.revive(),
       stop: () => target.stop(),
