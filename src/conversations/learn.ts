@@ -8,6 +8,8 @@ import {
 } from "../db/entities.ts";
 import { activeByKey } from "../db/memories.ts";
 import { deleteLearnedLinks, getRelationship, putRelationship, replaceLearned } from "../db/relationships.ts";
+import { namedThings } from "../extract/entities.ts";
+import type { ModelAnswer } from "../extract/model.ts";
 import type { JsonObject } from "../memory/types.ts";
 import { collapse } from "../text/fold.ts";
 import type { ConversationDeps } from "./deps.ts";
@@ -19,6 +21,27 @@ export type FoundEntities = {
   /** `single`: one at a time, so a new one takes the place of what was learned before. */
   relations: readonly { from: number | "self"; to: number | "self"; label: string; single?: boolean }[];
 };
+
+/** What the user's own words name, by patterns. */
+export function foundInText(user: string): FoundEntities {
+  const things = namedThings(user);
+  return {
+    entities: things.map(({ name, type }) => ({ name, type })),
+    relations: things.map(({ label, single }, to) => ({ from: "self" as const, to, label, single })),
+  };
+}
+
+/** What a model named, its relations by place instead of by name. */
+export function foundByModel({ entities, relations }: ModelAnswer["entities"]): FoundEntities {
+  const end = (name: string) =>
+    name === "self" ? ("self" as const) : entities.findIndex((one) => one.name === name);
+  return {
+    entities,
+    relations: relations
+      .map(({ from, to, label }) => ({ from: end(from), to: end(to), label }))
+      .filter(({ from, to }) => from !== -1 && to !== -1),
+  };
+}
 
 /** What the speaker is called until a name is known. */
 const UNNAMED = "User";

@@ -16,7 +16,7 @@ import { routeMemories } from "../backends/routed.ts";
 import { searchBy, SqliteBackend } from "../backends/sqlite.ts";
 import { createQdrant } from "../backends/mirror/part.ts";
 import { memorySource, recordSource } from "../backends/mirror/source.ts";
-import { learnEntities } from "../conversations/learn.ts";
+import { foundByModel, foundInText, learnEntities } from "../conversations/learn.ts";
 import { createContext } from "../conversations/context.ts";
 import { createConversations } from "../conversations/engine.ts";
 import type { RecordHooks } from "../conversations/deps.ts";
@@ -25,7 +25,7 @@ import { getEpisode } from "../db/episodes.ts";
 import { createExport } from "../data/export.ts";
 import type { ExportInput } from "../data/export.ts";
 import { createImport } from "../data/import.ts";
-import { namedThings } from "../extract/entities.ts";
+import { extractionQuestion, readAnswer } from "../extract/model.ts";
 import { extractExchange } from "../extract/exchange.ts";
 import { redactDeep, redactSecrets } from "../extract/secrets.ts";
 import { deleteForGood } from "./delete.ts";
@@ -222,9 +222,14 @@ function joinEngine(db: Database, options: EngineOptions) {
     qdrant: (input) => qdrant.nearest(input),
     primary: backends.forRetrieval,
   });
-  const write = createWriter(
-    createAskModel({ db, log, now, settings: () => settings.read(), post: (...args) => ask.post(...args) }),
-  );
+  const askModel = createAskModel({
+    db,
+    log,
+    now,
+    settings: () => settings.read(),
+    post: (...args) => ask.post(...args),
+  });
+  const write = createWriter(askModel);
   const { nightly, ...summarizer } = createSummarizer({ db, store, now, write });
   const conversations = createConversations({
     db,
@@ -261,25 +266,32 @@ function joinEngine(db: Database, options: EngineOptions) {
     redact,
     now,
     settings: () => settings.read(),
-    extract: async ({ user, assistant }) => {
+    extract({ user, assistant }) {
       const read = extractExchange(user, assistant, { extractFrom: settings.read().extractFrom });
       const result = read.facts.length + read.forgets.length > 0 ? "learned" : "nothing";
       metrics.count("recollect_extraction_total", { result });
       return read;
     },
+    async ask(turns) {
+      const question = extractionQuestion(turns);
+      const text = question === null ? null : await askModel(question);
+      const read = text === null ? null : readAnswer(text, turns);
+      metrics.count("recollect_extraction_total", { result: read === null ? "model-failed" : "model" });
+      return read;
+    },
+    queue: (job) => jobs.queue(job),
     holding,
-    alsoFrom({ ownerId: owner, episodeId, user }) {
+    alsoFrom({ ownerId: owner, episodeId, user, model }) {
       if (!settings.read().extractEntities) return;
-      const things = namedThings(user);
-      const relations = things.map(({ label, single }, to) => ({ from: "self" as const, to, label, single }));
       learnEntities(
         { db, now, redact, hooks: records },
         { owner, episodeId },
-        { entities: things.map(({ name, type }) => ({ name, type })), relations },
+        model ? foundByModel(model.entities) : foundInText(user),
       );
     },
   });
-  jobs.handle("extract", learning.handler);
+  jobs.handle("extract", learning.handler, { waits: true });
+  jobs.handle("extract-batch", learning.batchHandler, { waits: true });
   const exchange = createExchanges({
     db,
     now,

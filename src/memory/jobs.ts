@@ -1,4 +1,7 @@
-/** The runner of durable jobs: one at a time in this process, between them the thread answers whatever waits. */
+/**
+ * The runner of durable jobs: one at a time in this process, but for those that wait for something outside. Between jobs
+ * the thread answers whatever waits.
+ */
 import type { Database } from "bun:sqlite";
 import {
   claim,
@@ -25,6 +28,8 @@ const TRIES = 5;
 /** A lease is renewed while its job runs, so it is short: what a dead process held is free soon. */
 const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
+/** Jobs that may wait for something outside (a model) run beside the others, at most so many. */
+const WAITING = 4;
 const POLL_MS = 1000;
 
 /**
@@ -53,7 +58,8 @@ export type Jobs = ReturnType<typeof createJobs>;
 
 export function createJobs(deps: JobsDeps) {
   const { db, log, now } = deps;
-  const handlers = new Map<string, { run: JobHandler; tries: number }>();
+  const handlers = new Map<string, { run: JobHandler; tries: number; waits: boolean }>();
+  const waiting = new Set<Promise<void>>();
   const self = deps.leaseName;
   const stopping = new AbortController();
   let wake: (() => void) | null = null;
@@ -61,9 +67,18 @@ export function createJobs(deps: JobsDeps) {
   /** Work that is accepted but has no row yet (a captured exchange, a download) counts as running. */
   let pendingWork = 0;
 
-  /** Registers the handler of a job type. `tries: Infinity` is for work that must never be set aside. */
-  function handle(type: string, run: JobHandler, options: { tries?: number } = {}): void {
-    handlers.set(type, { run, tries: options.tries ?? TRIES });
+  /**
+   * Registers the handler of a job type. `tries: Infinity` is for work that must never be set aside; `waits` for work that
+   * may wait for an answer from outside, which no other job then waits for.
+   */
+  function handle(type: string, run: JobHandler, options: { tries?: number; waits?: boolean } = {}): void {
+    handlers.set(type, { run, tries: options.tries ?? TRIES, waits: options.waits ?? false });
+  }
+
+  /** Types that may be taken now. */
+  function open(): string[] {
+    if (waiting.size < WAITING) return [...handlers.keys()];
+    return [...handlers].filter(([, handler]) => !handler.waits).map(([type]) => type);
   }
 
   /** Queues a job in the caller's transaction and wakes the runner. */
@@ -119,10 +134,20 @@ export function createJobs(deps: JobsDeps) {
     while (!stopping.signal.aborted) {
       let wait = POLL_MS;
       try {
-        const row = claim(db, [...handlers.keys()], { by: self, until: now() + LEASE_MS }, now());
+        const row = claim(db, open(), { by: self, until: now() + LEASE_MS }, now());
         if (row) {
-          await runOne(row);
-          await breathe();
+          const ended = runOne(row);
+          if (handlers.get(row.type)!.waits) {
+            const one = ended.finally(() => {
+              waiting.delete(one);
+              wake?.();
+            });
+            waiting.add(one);
+            await Promise.race([one, breathe()]);
+          } else {
+            await ended;
+            await breathe();
+          }
           continue;
         }
         const due = nextDue(db);
@@ -185,6 +210,7 @@ export function createJobs(deps: JobsDeps) {
       stopping.abort();
       wake?.();
       await loop;
+      await Promise.allSettled(waiting);
     },
     /** Counts work that has no row yet until the returned function is called. */
     track(): () => void {

@@ -1,6 +1,7 @@
 /** The job `extract`: what an exchange teaches, applied to what is known, in one transaction. */
 import type { Database } from "bun:sqlite";
 import { getEpisode } from "../db/episodes.ts";
+import type { NewJob } from "../db/jobs.ts";
 import { activeByKey, memoryById } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
 import { transact } from "../db/open.ts";
@@ -10,6 +11,9 @@ import { corrected, corrects, forgetTerms, matchesForget } from "../extract/corr
 import type { Known } from "../extract/correct.ts";
 import { duplicateKey } from "../extract/duplicates.ts";
 import type { ExchangeExtraction, Fact, Forget } from "../extract/types.ts";
+import type { ModelAnswer, Turn } from "../extract/model.ts";
+import { lower } from "../text/fold.ts";
+import { addTurn, batchName, dropTurns, QUIET_MS, readBatch } from "./batch.ts";
 import { cleanContent, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
 import type { JobHandler } from "./jobs.ts";
@@ -43,17 +47,16 @@ export type LearnDeps = {
   redact: Redact;
   settings: () => MemorySettings;
   now: () => number;
-  /** Statements of an exchange: by patterns, or by the model of the setting `extractionModel`. */
-  extract: (exchange: {
-    ownerId: number;
-    sessionId: string | null;
-    user: string;
-    assistant: string;
-  }) => Promise<ExchangeExtraction>;
+  /** Statements of an exchange, by patterns. */
+  extract: (exchange: Turn) => ExchangeExtraction;
+  /** Statements of turns by the model of the setting `extractionModel`; null when it gave none that can be used. */
+  ask: (turns: readonly Turn[]) => Promise<ModelAnswer | null>;
+  /** Queues a job inside the caller's transaction. */
+  queue: (job: NewJob) => void;
   /** Active memories of an owner that hold all of these words (stemmed); newest first, at most `limit`. */
   holding: (ownerId: number, words: readonly string[], limit: number) => MemoryRow[];
   /** What else an exchange leaves (entities), inside the same transaction. */
-  alsoFrom?: (exchange: { ownerId: number; episodeId: number; user: string; assistant: string }) => void;
+  alsoFrom?: (exchange: Turn & { ownerId: number; episodeId: number; model: ModelAnswer | null }) => void;
 };
 
 /** A request to forget that matches more than this does nothing but ask. */
@@ -61,31 +64,115 @@ const MOST_FORGOTTEN = 5;
 /** Rows that hold the words of a statement and are compared with it. */
 const MOST_CANDIDATES = 50;
 
-export function createLearning(deps: LearnDeps): { handler: JobHandler } {
+export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHandler: JobHandler } {
   const { db, store, now } = deps;
+  /** Batches that a model is reading now. */
+  const reading = new Set<string>();
 
+  /** The job `extract`: one exchange. With a model that reads several at once, it waits in its session's batch. */
   const handler: JobHandler = async (job, run) => {
     const payload = job.payload as ExtractPayload;
     const ownerId = job.ownerId!;
-    const texts = textsOf(payload);
     const settings = deps.settings();
     // The exchange was deleted, or memory was turned off, while the job waited.
-    if (!texts || !settings.enabled || settings.extractFrom === "off") return;
-    const found = await deps.extract({ ownerId, sessionId: payload.sessionId, ...texts });
+    if (!textsOf(payload) || !settings.enabled || settings.extractFrom === "off") return;
+    if (settings.extractionModel === null) return apply(ownerId, [payload], null, () => run.done());
+    if (settings.extractEveryTurns === 1) {
+      return apply(ownerId, [payload], await ask([payload]), () => run.done());
+    }
+    const name = batchName(ownerId, payload.sessionId);
     transact(db, () => {
-      const learned = applyExchange(ownerId, payload, settings, found);
-      if (payload.episodeId !== null) deps.alsoFrom?.({ ownerId, episodeId: payload.episodeId, ...texts });
-      if (payload.receiptId !== null && learned.length > 0) {
-        db.query("UPDATE receipts SET learned = ? WHERE id = ?").run(
-          JSON.stringify(learned),
-          payload.receiptId,
-        );
-      }
+      const next = addTurn(db, name, payload, now());
       run.done();
+      const full = next.turns.length >= settings.extractEveryTurns;
+      deps.queue({
+        type: "extract-batch",
+        // Not bound to the order of the owner's jobs: a quiet session must not hold up a lively one.
+        ownerId: null,
+        payload: { ownerId, sessionId: payload.sessionId },
+        runAt: full ? now() : next.lastAt + QUIET_MS,
+        dedupe: full ? `${name}:full` : name,
+      });
     });
   };
 
-  function textsOf(payload: ExtractPayload): { user: string; assistant: string } | null {
+  /** The job `extract-batch`: reads a session's batch when it is full or the session was quiet; else a later job will. */
+  const batchHandler: JobHandler = async (job, run) => {
+    const { ownerId, sessionId } = job.payload as { ownerId: number; sessionId: string | null };
+    const settings = deps.settings();
+    const name = batchName(ownerId, sessionId);
+    const { turns, lastAt } = readBatch<ExtractPayload>(db, name);
+    const due = turns.length >= settings.extractEveryTurns || reading.has(name) ? now() : lastAt + QUIET_MS;
+    if (turns.length === 0) return;
+    if (due > now() || reading.has(name)) {
+      transact(db, () => {
+        run.done();
+        deps.queue({
+          type: "extract-batch",
+          ownerId: null,
+          payload: job.payload,
+          runAt: Math.max(due, now() + 1000),
+          dedupe: name,
+        });
+      });
+      return;
+    }
+    reading.add(name);
+    try {
+      const answer = settings.extractionModel === null ? null : await ask(turns);
+      apply(ownerId, turns, answer, () => {
+        dropTurns(db, name, turns.length);
+        run.done();
+      });
+    } finally {
+      reading.delete(name);
+    }
+  };
+
+  async function ask(payloads: readonly ExtractPayload[]): Promise<ModelAnswer | null> {
+    return deps.ask(payloads.map(textsOf).filter((texts) => texts !== null));
+  }
+
+  /** Stores what the exchanges teach and calls `done`, in one transaction. Without an answer of a model patterns read. */
+  function apply(
+    ownerId: number,
+    payloads: readonly ExtractPayload[],
+    answer: ModelAnswer | null,
+    done: () => void,
+  ): void {
+    const settings = deps.settings();
+    transact(db, () => {
+      const turns = payloads.map((payload) => ({ payload, texts: textsOf(payload) }));
+      const shares =
+        answer === null
+          ? null
+          : shareOut(
+              answer,
+              turns.map(({ texts }) => texts),
+              settings.extractFrom,
+            );
+      turns.forEach(({ payload, texts }, at) => {
+        if (!texts) return;
+        const found = shares?.[at] ?? deps.extract(texts);
+        const learned = applyExchange(ownerId, payload, settings, found);
+        if (payload.episodeId !== null) {
+          // What a model names is stored once, with the last exchange that it read.
+          const model = at === turns.length - 1 ? answer : null;
+          if (answer === null || model)
+            deps.alsoFrom?.({ ownerId, episodeId: payload.episodeId, ...texts, model });
+        }
+        if (payload.receiptId !== null && learned.length > 0) {
+          db.query("UPDATE receipts SET learned = ? WHERE id = ?").run(
+            JSON.stringify(learned),
+            payload.receiptId,
+          );
+        }
+      });
+      done();
+    });
+  }
+
+  function textsOf(payload: ExtractPayload): Turn | null {
     if (payload.episodeId === null) return { user: payload.user ?? "", assistant: payload.assistant ?? "" };
     const episode = getEpisode(db, null, payload.episodeId);
     if (!episode) return null;
@@ -266,7 +353,29 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler } {
     return learned;
   }
 
-  return { handler };
+  return { handler, batchHandler };
+}
+
+/** Gives each statement of a model's answer to the exchange that it was read from: the last one with its words. */
+function shareOut(
+  answer: ModelAnswer,
+  turns: readonly (Turn | null)[],
+  from: MemorySettings["extractFrom"],
+): ExchangeExtraction[] {
+  const shares = turns.map((): ExchangeExtraction => ({
+    facts: [],
+    forgets: [],
+    rejected: { retracted: 0, overruled: 0, capped: 0 },
+  }));
+  const home = (words: string, role: "user" | "assistant"): ExchangeExtraction => {
+    const at = turns.findLastIndex((turn) => turn !== null && lower(turn[role]).includes(lower(words)));
+    return shares[at === -1 ? shares.length - 1 : at]!;
+  };
+  const facts = answer.facts.filter((fact) => from === "both" || fact.origin === "user");
+  for (const fact of facts) home(fact.value, fact.origin).facts.push(fact);
+  for (const forget of answer.forgets) home(forget.phrase, "user").forgets.push(forget);
+  shares.at(-1)!.rejected = answer.rejected;
+  return shares;
 }
 
 /** A pending memory of the same key or words, which a repetition updates instead of filling the inbox. */
