@@ -130,7 +130,7 @@ describe("/episodes/search", () => {
   });
 });
 
-test("/entities/search finds by name, type and notes, this owner's only", async () => {
+test("/entities/search finds by name, alias, type and notes, this owner's only", async () => {
   const made = await server.post("/entities", {
     name: "Karla",
     type: "person",
@@ -142,4 +142,9 @@ test("/entities/search finds by name, type and notes, this owner's only", async 
     expect(answer.json.data.map((row) => row.id)).toEqual([made.json.id]);
   }
   expect((await server.get("/entities/search?q=")).status).toBe(400);
+  const metadata = { aliases: ["Karlchen"] };
+  await server.post("/entities", { name: "Karla", type: "person", metadata });
+  expect((await server.get("/entities/search?q=Karlchen")).json.data.map((row) => row.id)).toEqual([
+    made.json.id,
+  ]);
 });

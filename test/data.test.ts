@@ -164,6 +164,18 @@ describe("export and import", () => {
     expect(found).toMatchObject({ origin: "import", createdAt: "2020-02-02T00:00:00.000Z" });
   });
 
+  test("a key that is taken updates its memory once", async () => {
+    await other.bert("POST", "/api/memory", { content: "Drinks tea", key: "drink" });
+    const line = jsonl([{ kind: "memory", id: crypto.randomUUID(), key: "drink", content: "Drinks mate" }]);
+    const counts = async () => {
+      const { created, updated, unchanged } = (await importInto(other, other.secrets.bert, line)).json;
+      return { created, updated, unchanged };
+    };
+    expect(await counts()).toEqual({ created: 0, updated: 1, unchanged: 0 });
+    expect(await counts()).toEqual({ created: 0, updated: 0, unchanged: 1 });
+    expect((await other.bert("GET", "/api/memory?q=Drinks")).json.data).toHaveLength(1);
+  });
+
   test("refuses line by line and keeps the rest", async () => {
     const text = [
       JSON.stringify({ format: "recollect/1" }),

@@ -1,5 +1,6 @@
 /** Memories and their earlier versions, as an import brings them. */
 import {
+  activeByKey,
   changeMemory,
   memoryById,
   putVersion,
@@ -30,6 +31,7 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
     const { content, key, metadata } = clean(line, redacted);
     const known = knownRow(state, line, content, key);
     if (known !== null) return update(state, known, line, content, key, metadata);
+    const holder = key === null || line.status !== "active" ? null : activeByKey(db, state.owner, key);
     const stored = store.put({
       ownerId: state.owner,
       id: freeId(line.id),
@@ -48,7 +50,7 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
       cause: "import",
     });
     remember(state, line.id, stored.row);
-    if (!stored.created) return "updated";
+    if (!stored.created) return stored.row.version === holder?.version ? "unchanged" : "updated";
     state.made.add(stored.row.id);
     changeMemory(db, stored.row.seq, {
       ...(line.version === undefined ? {} : { version: line.version }),

@@ -56,9 +56,12 @@ const shapes: readonly Shape[] = [
     name: "entities",
     source: "entities",
     id: "id",
-    columns: { text: "fts_text(new.owner_id, new.type, new.name || ' ' || coalesce(new.notes, ''))" },
+    columns: {
+      text: `fts_text(new.owner_id, new.type, new.name || ' ' || coalesce(new.notes, '') || coalesce(
+        (SELECT ' ' || group_concat(value, ' ') FROM json_each(new.metadata, '$.aliases') WHERE type = 'text'), ''))`,
+    },
     when: "1",
-    watch: ["name", "type", "notes", "owner_id"],
+    watch: ["name", "type", "notes", "metadata", "owner_id"],
   },
   {
     name: "summaries",

@@ -9,7 +9,7 @@ import { stem } from "../text/stem.ts";
 import { isStopWord } from "../text/stopwords.ts";
 
 /** Bump when a change here makes other tokens, or the index gets another shape: it is then dropped and built anew. */
-export const TOKENS_VERSION = 3;
+export const TOKENS_VERSION = 4;
 
 /** Longest part of a text that is indexed, in UTF-16 units; nothing a person writes is longer. */
 const MAX_TEXT = 1_000_000;
