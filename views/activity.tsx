@@ -3,7 +3,8 @@ import type { Child, PropsWithChildren } from "hono/jsx";
 import { href, num } from "./format.ts";
 import { type Chrome, Page } from "./layout.tsx";
 import { type Owner, ownerOptions } from "./owners.ts";
-import { Head, Select, Tabs } from "./parts.tsx";
+import { Head, Tabs } from "./parts.tsx";
+import { Select } from "./fields.tsx";
 
 export type ActivityTab = "receipts" | "sessions" | "entities" | "usage";
 

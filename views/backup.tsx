@@ -2,7 +2,10 @@
 import { bytes, dayTime } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import type { Chrome } from "./layout.tsx";
-import { DialogLink, type Errors, FieldError, Ledger, Section } from "./parts.tsx";
+import { Section } from "./parts.tsx";
+import { DialogLink } from "./actions.tsx";
+import { Ledger } from "./figures.tsx";
+import { type Errors, FieldError } from "./fields.tsx";
 import { SettingsPage } from "./settings.tsx";
 
 export interface BackupProps {

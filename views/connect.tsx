@@ -3,7 +3,8 @@ import { count, cut, href, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
 import { receiptHref, type ReceiptLine, reasonText } from "./receipts.tsx";
-import { Banner, Code, CopyLine, Dot, Head, Ledger, Tabs, Text } from "./parts.tsx";
+import { Banner, Code, CopyLine, Head, Tabs, Text } from "./parts.tsx";
+import { Dot, Ledger } from "./figures.tsx";
 
 export interface Connection {
   /** Origin of this box as the browser knows it, without a slash at the end. */

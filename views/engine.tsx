@@ -3,25 +3,10 @@ import type { Child } from "hono/jsx";
 import { bytes, count, num, percent } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
-import {
-  Bar,
-  Chip,
-  Disclosure,
-  Dot,
-  type Errors,
-  Field,
-  FormErrors,
-  Head,
-  Input,
-  Post,
-  Row,
-  SaveWithoutScript,
-  Section,
-  type State,
-  Submit,
-  Switch,
-  Word,
-} from "./parts.tsx";
+import { Disclosure, Head, Section } from "./parts.tsx";
+import { Post, Submit } from "./actions.tsx";
+import { Bar, Chip, Dot, type State, Word } from "./figures.tsx";
+import { type Errors, Field, FormErrors, Input, Row, SaveWithoutScript, Switch } from "./fields.tsx";
 
 /** One chip: a part of the engine and how it is. */
 export interface PartState {

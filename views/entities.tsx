@@ -5,21 +5,9 @@ import { type ActivityFrame, ActivityPage, ListAndDetail } from "./activity.tsx"
 import { count, cut, day, href, num } from "./format.ts";
 import { type GraphEdge, RelationGraph } from "./graph.tsx";
 import { Icon } from "./icons.tsx";
-import {
-  Cancel,
-  Dialog,
-  DialogLink,
-  Empty,
-  type Errors,
-  Field,
-  FormErrors,
-  Input,
-  Pager,
-  Submit,
-  Text,
-  Textarea,
-  voice,
-} from "./parts.tsx";
+import { Empty, Pager, Text, voice } from "./parts.tsx";
+import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
+import { type Errors, Field, FormErrors, Input, Textarea } from "./fields.tsx";
 
 export interface EntityLine extends Entity {
   links: number | null;

@@ -3,23 +3,10 @@ import type { Child } from "hono/jsx";
 import { ago, count, cut, day, num, until } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import type { Chrome } from "./layout.tsx";
-import {
-  Cancel,
-  Code,
-  CopyLine,
-  Dialog,
-  DialogLink,
-  Disclosure,
-  Dot,
-  Empty,
-  type Errors,
-  Field,
-  FieldError,
-  FormErrors,
-  Input,
-  Select,
-  Submit,
-} from "./parts.tsx";
+import { Code, CopyLine, Disclosure, Empty } from "./parts.tsx";
+import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
+import { Dot } from "./figures.tsx";
+import { type Errors, Field, FieldError, FormErrors, Input, Select } from "./fields.tsx";
 import { SettingsPage } from "./settings.tsx";
 
 export interface KeyView {

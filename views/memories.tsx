@@ -5,29 +5,10 @@ import { ago, count, cut, cutWide, href, memoryHref, num, until } from "./format
 import { Icon, TypeWord } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
 import { type Owner, ownerName, ownerOptions } from "./owners.ts";
-import {
-  Bar,
-  DialogLink,
-  Disclosure,
-  Dot,
-  Empty,
-  type Errors,
-  Field,
-  type Fill,
-  FormErrors,
-  Head,
-  Input,
-  Pager,
-  Partial,
-  Select,
-  type State,
-  Submit,
-  Swatch,
-  Text,
-  Textarea,
-  voice,
-  When,
-} from "./parts.tsx";
+import { Disclosure, Empty, Head, Pager, Text, voice, When } from "./parts.tsx";
+import { DialogLink, Partial, Submit } from "./actions.tsx";
+import { Bar, Dot, type Fill, type State, Swatch } from "./figures.tsx";
+import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
 
 export interface MemoryFilters {
   q: string;

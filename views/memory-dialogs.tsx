@@ -3,21 +3,10 @@ import { type Memory, memoryTypes } from "../src/memory/types.ts";
 import { ago, count, cut, num } from "./format.ts";
 import { Glyph, Icon } from "./icons.tsx";
 import { type Owner, ownerName, ownerOptions } from "./owners.ts";
-import {
-  Cancel,
-  Dialog,
-  Disclosure,
-  type Errors,
-  Field,
-  FormErrors,
-  Input,
-  Ledger,
-  Select,
-  Submit,
-  Text,
-  Textarea,
-  voice,
-} from "./parts.tsx";
+import { Disclosure, Text, voice } from "./parts.tsx";
+import { Cancel, Dialog, Submit } from "./actions.tsx";
+import { Ledger } from "./figures.tsx";
+import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
 
 const HOME = "/dashboard/memory";
 

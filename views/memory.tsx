@@ -5,22 +5,9 @@ import { ago, count, cut, dayTime, dayYear, href, iso, memoryHref, num, until } 
 import { Icon, TypeWord } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
 import { type Owner, ownerName } from "./owners.ts";
-import {
-  Block,
-  Code,
-  CopyLine,
-  Crumbs,
-  DialogLink,
-  Disclosure,
-  Dot,
-  Ledger,
-  Post,
-  type State,
-  Text,
-  voice,
-  When,
-  Word,
-} from "./parts.tsx";
+import { Block, Code, CopyLine, Crumbs, Disclosure, Text, voice, When } from "./parts.tsx";
+import { DialogLink, Post } from "./actions.tsx";
+import { Dot, Ledger, type State, Word } from "./figures.tsx";
 
 /** A request in which the memory was a candidate. */
 export interface MemoryUse {

@@ -4,24 +4,10 @@ import { Icon, TypeWord } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
 import { type Owner, ownerOptions } from "./owners.ts";
 import type { Resolution } from "../src/memory/types.ts";
-import {
-  Banner,
-  Bar,
-  Empty,
-  type Errors,
-  Field,
-  type Fill,
-  FormErrors,
-  Head,
-  Input,
-  Ledger,
-  Select,
-  Submit,
-  Swatch,
-  Text,
-  Textarea,
-  voice,
-} from "./parts.tsx";
+import { Banner, Empty, Head, Text, voice } from "./parts.tsx";
+import { Submit } from "./actions.tsx";
+import { Bar, type Fill, Ledger, Swatch } from "./figures.tsx";
+import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
 import type { memoryTypes } from "../src/memory/types.ts";
 
 export interface PlayResult {

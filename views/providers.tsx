@@ -3,23 +3,10 @@ import type { Child } from "hono/jsx";
 import { count, ms } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import type { Chrome } from "./layout.tsx";
-import {
-  Cancel,
-  Dialog,
-  DialogLink,
-  Disclosure,
-  Empty,
-  type Errors,
-  Field,
-  FieldError,
-  FormErrors,
-  Input,
-  Post,
-  Select,
-  Submit,
-  Textarea,
-  Word,
-} from "./parts.tsx";
+import { Disclosure, Empty } from "./parts.tsx";
+import { Cancel, Dialog, DialogLink, Post, Submit } from "./actions.tsx";
+import { Word } from "./figures.tsx";
+import { type Errors, Field, FieldError, FormErrors, Input, Select, Textarea } from "./fields.tsx";
 import { SettingsPage } from "./settings.tsx";
 
 export interface ProviderView {

@@ -1,22 +1,9 @@
 /** The Qdrant card of the engine page: settings, tests, cleanup. */
 import { cut, ms, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
-import {
-  Banner,
-  Cancel,
-  Dialog,
-  DialogLink,
-  type Errors,
-  Field,
-  FormErrors,
-  Input,
-  Row,
-  Select,
-  Submit,
-  Switch,
-  Text,
-  voice,
-} from "./parts.tsx";
+import { Banner, Text, voice } from "./parts.tsx";
+import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
+import { type Errors, Field, FormErrors, Input, Row, Select, Switch } from "./fields.tsx";
 
 export interface QdrantForm {
   enabled: boolean;

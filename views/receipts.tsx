@@ -4,7 +4,9 @@ import { type ActivityFrame, ActivityPage, ListAndDetail } from "./activity.tsx"
 import { ago, count, cut, dayClock, href, ms, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { ownerName } from "./owners.ts";
-import { Banner, Copy, Dot, Empty, Ledger, Pager, Post, Text, voice, When } from "./parts.tsx";
+import { Banner, Copy, Empty, Pager, Text, voice, When } from "./parts.tsx";
+import { Post } from "./actions.tsx";
+import { Dot, Ledger } from "./figures.tsx";
 
 export interface ReceiptLine {
   id: string;

@@ -5,7 +5,8 @@ import { Icon, TypeWord } from "./icons.tsx";
 import { type Chrome, Page, PendingCount } from "./layout.tsx";
 import { Marked } from "./memory.tsx";
 import { type Owner, ownerName } from "./owners.ts";
-import { Crumbs, Empty, Head, Partial, Text, voice } from "./parts.tsx";
+import { Crumbs, Empty, Head, Text, voice } from "./parts.tsx";
+import { Partial } from "./actions.tsx";
 
 export interface ReviewItem {
   memory: Memory;

@@ -5,20 +5,9 @@ import { type ActivityFrame, ActivityPage, ListAndDetail } from "./activity.tsx"
 import { ago, count, cut, day, dayTime, href, memoryHref, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { ownerName } from "./owners.ts";
-import {
-  Cancel,
-  Dialog,
-  DialogLink,
-  Disclosure,
-  Dot,
-  Empty,
-  Pager,
-  Post,
-  Submit,
-  Text,
-  voice,
-  When,
-} from "./parts.tsx";
+import { Disclosure, Empty, Pager, Text, voice, When } from "./parts.tsx";
+import { Cancel, Dialog, DialogLink, Post, Submit } from "./actions.tsx";
+import { Dot } from "./figures.tsx";
 
 export interface SessionLine extends Session {
   episodes: number | null;

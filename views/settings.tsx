@@ -3,22 +3,18 @@ import type { Child, PropsWithChildren } from "hono/jsx";
 import type { MemorySettings } from "../src/memory/settings.ts";
 import { count, num } from "./format.ts";
 import { type Chrome, MemoryChip, MemoryState, Page } from "./layout.tsx";
+import { Disclosure, Head, Section, Tabs } from "./parts.tsx";
+import { Partial, Submit } from "./actions.tsx";
 import {
-  Disclosure,
   type Errors,
   FormErrors,
-  Head,
   Input,
   type Option,
-  Partial,
   Row,
   SaveWithoutScript,
-  Section,
   Select,
-  Submit,
   Switch,
-  Tabs,
-} from "./parts.tsx";
+} from "./fields.tsx";
 
 export type SettingsTab = "memory" | "keys" | "providers" | "backup";
 

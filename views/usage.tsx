@@ -2,7 +2,8 @@
 import { type ActivityFrame, ActivityPage } from "./activity.tsx";
 import { day, href, large, ms, num } from "./format.ts";
 import { type Owner, ownerName } from "./owners.ts";
-import { Disclosure, Empty, Swatch, Tabs } from "./parts.tsx";
+import { Disclosure, Empty, Tabs } from "./parts.tsx";
+import { Swatch } from "./figures.tsx";
 
 export interface UsageDay {
   /** ISO date. */

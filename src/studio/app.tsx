@@ -13,7 +13,7 @@ import type { Models } from "../upstream/models.ts";
 import type { Providers } from "../upstream/providers.ts";
 import type { Transport } from "../upstream/transport.ts";
 import { ErrorPage } from "../../views/error.tsx";
-import { Partial, Toast } from "../../views/parts.tsx";
+import { Partial, Toast } from "../../views/actions.tsx";
 import { chromeOf, isPart, show, type StudioContext, type StudioDeps } from "./context.tsx";
 import { mayEnter, ownPagesOnly, pageHeaders, signedIn } from "./guard.ts";
 import { compactRoutes } from "./compact.tsx";

@@ -5,7 +5,7 @@ import type { Env } from "../auth.ts";
 import { folderFacts, receiveBackup, refusedFile, sendBackup } from "../backup-file.ts";
 import { AppError, invalid } from "../error.ts";
 import { BackupPage } from "../../views/backup.tsx";
-import type { Errors } from "../../views/parts.tsx";
+import type { Errors } from "../../views/fields.tsx";
 import { chromeOf, errorsOf, show, type StudioContext, type StudioDeps } from "./context.tsx";
 import { settingsCounts } from "./settings.tsx";
 

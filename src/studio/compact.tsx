@@ -5,7 +5,7 @@ import type { Env } from "../auth.ts";
 import { check } from "../validate.ts";
 import { CompactDialog, type CompactPreview, CompactResult } from "../../views/memory-dialogs.tsx";
 import { count } from "../../views/format.ts";
-import { Partial } from "../../views/parts.tsx";
+import { Partial } from "../../views/actions.tsx";
 import { errorsOf, finish, isPart, numberOr, ownersOf, readForm, show, type StudioDeps } from "./context.tsx";
 import { listParts, showDialog } from "./memories.tsx";
 

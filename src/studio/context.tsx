@@ -16,7 +16,8 @@ import type { Providers } from "../upstream/providers.ts";
 import type { Transport } from "../upstream/transport.ts";
 import type { Chrome, Theme } from "../../views/layout.tsx";
 import type { Owner } from "../../views/owners.ts";
-import { type Errors, Partial, Toast } from "../../views/parts.tsx";
+import { Partial, Toast } from "../../views/actions.tsx";
+import { type Errors } from "../../views/fields.tsx";
 import type { HealthMemo } from "./health.ts";
 import { type Done, words } from "./words.ts";
 

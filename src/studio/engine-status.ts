@@ -2,7 +2,7 @@
 import { count, ms, num } from "../../views/format.ts";
 import type { Coverage, PartState, Reindex } from "../../views/engine.tsx";
 import type { Memory } from "../memory/types.ts";
-import type { State } from "../../views/parts.tsx";
+import type { State } from "../../views/figures.tsx";
 import type { StudioDeps } from "./context.tsx";
 
 export type Status = Awaited<ReturnType<StudioDeps["engine"]["status"]["engine"]>>;

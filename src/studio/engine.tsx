@@ -17,7 +17,7 @@ import {
   SourceForms,
   StatusBoard,
 } from "../../views/engine.tsx";
-import type { Errors } from "../../views/parts.tsx";
+import type { Errors } from "../../views/fields.tsx";
 import { backendsCard } from "./backends.tsx";
 import {
   chromeOf,

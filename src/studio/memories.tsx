@@ -31,7 +31,7 @@ import {
   type NewMemoryDraft,
 } from "../../views/memory-dialogs.tsx";
 import { ProofPage } from "../../views/memory.tsx";
-import { Partial } from "../../views/parts.tsx";
+import { Partial } from "../../views/actions.tsx";
 import {
   back,
   chromeOf,

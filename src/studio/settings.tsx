@@ -16,7 +16,7 @@ import {
   settingsGroups,
   type Texts,
 } from "../../views/settings.tsx";
-import type { Errors } from "../../views/parts.tsx";
+import type { Errors } from "../../views/fields.tsx";
 import {
   chromeOf,
   errorsOf,

@@ -1,0 +1,223 @@
+/** Fields of forms: control, label, hint, and what the server found wrong with it. */
+import type { Child, PropsWithChildren } from "hono/jsx";
+import { Icon } from "./icons.tsx";
+
+/** What the server found wrong, by field name; "" holds what belongs to no field. */
+export type Errors = Readonly<Record<string, string>>;
+
+export const fieldId = (form: string, name: string): string => `${form}-${name.replace(/[^\w-]/g, "-")}`;
+
+/** The first field in trouble gets the focus, the others only say so. */
+const invalid = (form: string, name: string, errors: Errors) =>
+  errors[name]
+    ? {
+        "aria-invalid": "true",
+        "aria-describedby": `${fieldId(form, name)}-e`,
+        ...(Object.keys(errors)[0] === name ? { autofocus: true } : {}),
+      }
+    : {};
+
+export const FieldError = ({ form, name, errors }: { form: string; name: string; errors: Errors }) =>
+  errors[name] ? (
+    <p class="field-error" id={`${fieldId(form, name)}-e`}>
+      <Icon name="alert" />
+      <span>{errors[name]}</span>
+    </p>
+  ) : null;
+
+/** Shown when no single field can carry the message, or when there are two or more of them. */
+export const FormErrors = ({
+  form,
+  errors,
+  labels,
+}: {
+  form: string;
+  errors: Errors;
+  labels: Readonly<Record<string, string>>;
+}) => {
+  const names = Object.keys(errors);
+  const known = names.filter((name) => labels[name]);
+  if (names.length === 0 || (names.length === 1 && known.length === 1)) return null;
+  return (
+    <div class="form-errors" role="alert" tabindex={-1}>
+      <h3>{names.length === 1 ? "This did not work" : `${names.length} fields need another look`}</h3>
+      <ul>
+        {names.map((name) => (
+          <li>
+            {labels[name] ? (
+              <a href={`#${fieldId(form, name)}`}>{`${labels[name]}: ${errors[name]}`}</a>
+            ) : (
+              `${name ? `${name}: ` : ""}${errors[name]}`
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+};
+
+interface ControlProps {
+  form: string;
+  name: string;
+  errors?: Errors;
+  /** Further attributes of the input itself. */
+  more?: Record<string, unknown>;
+}
+
+export const Input = ({
+  form,
+  name,
+  errors = {},
+  value,
+  kind = "",
+  more = {},
+}: ControlProps & { value?: string | number | null; kind?: "" | "mono" | "num" }) => (
+  <input
+    class={kind ? `input input-${kind}` : "input"}
+    id={fieldId(form, name)}
+    name={name}
+    {...(value === null || value === undefined ? {} : { value: String(value) })}
+    {...(kind === "num" ? { inputmode: "numeric" } : {})}
+    {...more}
+    {...invalid(form, name, errors)}
+  />
+);
+
+export type Option = string | { value: string; text: string };
+
+export const Select = ({
+  form,
+  name,
+  errors = {},
+  options,
+  value,
+  label,
+  more = {},
+}: ControlProps & { options: readonly Option[]; value?: string | null | undefined; label?: string }) => (
+  <select
+    class="select"
+    id={fieldId(form, name)}
+    name={name}
+    {...(label ? { "aria-label": label } : {})}
+    {...more}
+    {...invalid(form, name, errors)}
+  >
+    {options.map((option) => {
+      const { value: v, text } = typeof option === "string" ? { value: option, text: option } : option;
+      return (
+        <option value={v} {...(v === (value ?? "") ? { selected: true } : {})}>
+          {text}
+        </option>
+      );
+    })}
+  </select>
+);
+
+export const Textarea = ({
+  form,
+  name,
+  errors = {},
+  value,
+  rows = 3,
+  more = {},
+}: ControlProps & { value?: string | null; rows?: number }) => (
+  <textarea
+    class="textarea"
+    id={fieldId(form, name)}
+    name={name}
+    rows={rows}
+    {...more}
+    {...invalid(form, name, errors)}
+  >
+    {/* A textarea swallows one line break at its start. */}
+    {value?.startsWith("\n") ? `\n${value}` : (value ?? "")}
+  </textarea>
+);
+
+/** A switch: `name=true` when on, nothing when off. */
+export const Switch = ({
+  form,
+  name,
+  on,
+  label,
+  more = {},
+}: ControlProps & { on: boolean; label?: string }) => (
+  <input
+    class="switch"
+    type="checkbox"
+    role="switch"
+    id={fieldId(form, name)}
+    name={name}
+    value="true"
+    {...(on ? { checked: true } : {})}
+    {...(label ? { "aria-label": label } : {})}
+    {...more}
+  />
+);
+
+export const Field = ({
+  form,
+  name,
+  label,
+  optional,
+  hint,
+  errors = {},
+  wide,
+  class: extra,
+  children,
+}: PropsWithChildren<{
+  form: string;
+  name: string;
+  label: Child;
+  optional?: Child;
+  hint?: Child;
+  errors?: Errors;
+  wide?: boolean;
+  class?: string;
+}>) => (
+  <div class={["field", wide ? "field-wide" : "", extra ?? ""].filter(Boolean).join(" ")}>
+    <label for={fieldId(form, name)}>
+      {label}
+      {optional ? <span class="field-optional"> ({optional})</span> : null}
+    </label>
+    {children}
+    {hint ? <p class="hint">{hint}</p> : null}
+    <FieldError form={form} name={name} errors={errors} />
+  </div>
+);
+
+/** One line of a settings form: what it is on the left, its control on the right. */
+export const Row = ({
+  form,
+  name,
+  label,
+  hint,
+  errors = {},
+  children,
+}: PropsWithChildren<{
+  form: string;
+  name: string;
+  label: string;
+  hint?: Child;
+  errors?: Errors;
+}>) => (
+  <div class="row">
+    <div class="row-text">
+      <label class="label" for={fieldId(form, name)}>
+        {label}
+      </label>
+      {hint ? <p class="hint">{hint}</p> : null}
+      <FieldError form={form} name={name} errors={errors} />
+    </div>
+    <div class="row-control">{children}</div>
+  </div>
+);
+
+/** For forms that save on change: the button they need when there is no script. */
+export const SaveWithoutScript = () => (
+  <noscript>
+    <p class="row-foot">
+      <button class="btn btn-primary">Save</button>
+    </p>
+  </noscript>
+);
