@@ -1,10 +1,10 @@
 /** The frame of the Activity pages: head, owner filter, tabs; and the list beside a detail. */
 import type { Child, PropsWithChildren } from "hono/jsx";
+import { Select } from "./fields.tsx";
 import { href, num } from "./format.ts";
 import { type Chrome, Page } from "./layout.tsx";
 import { type Owner, ownerOptions } from "./owners.ts";
 import { Head, Tabs } from "./parts.tsx";
-import { Select } from "./fields.tsx";
 
 export type ActivityTab = "receipts" | "sessions" | "entities" | "usage";
 

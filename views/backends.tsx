@@ -1,9 +1,9 @@
 /** The backends card: where memories live, in which order, and how each of them is. */
+import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
+import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
+import { type State, Word } from "./figures.tsx";
 import { ms } from "./format.ts";
 import { Icon } from "./icons.tsx";
-import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
-import { type State, Word } from "./figures.tsx";
-import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
 
 export interface BackendView {
   id: string;

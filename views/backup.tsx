@@ -1,11 +1,11 @@
 /** Backup, restore, and memories as JSONL. */
+import { DialogLink } from "./actions.tsx";
+import { type Errors, FieldError } from "./fields.tsx";
+import { Ledger } from "./figures.tsx";
 import { bytes, dayTime } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import type { Chrome } from "./layout.tsx";
 import { Section } from "./parts.tsx";
-import { DialogLink } from "./actions.tsx";
-import { Ledger } from "./figures.tsx";
-import { type Errors, FieldError } from "./fields.tsx";
 import { SettingsPage } from "./settings.tsx";
 
 export interface BackupProps {

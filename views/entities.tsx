@@ -1,13 +1,13 @@
 /** Named things and how they are linked: a list, a small graph drawn on the server, and a table that says the same. */
 import type { Child } from "hono/jsx";
 import type { Entity } from "../src/memory/types.ts";
+import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
 import { type ActivityFrame, ActivityPage, ListAndDetail } from "./activity.tsx";
+import { type Errors, Field, FormErrors, Input, Textarea } from "./fields.tsx";
 import { count, cut, day, href, num } from "./format.ts";
 import { type GraphEdge, RelationGraph } from "./graph.tsx";
 import { Icon } from "./icons.tsx";
 import { Empty, Pager, Text, voice } from "./parts.tsx";
-import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Input, Textarea } from "./fields.tsx";
 
 export interface EntityLine extends Entity {
   links: number | null;

@@ -2,10 +2,10 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { AssetUrls } from "../src/assets.ts";
-import { count } from "./format.ts";
-import { BrandMark, Icon, type IconName, Sprite } from "./icons.tsx";
 import { Toast } from "./actions.tsx";
 import { Dot } from "./figures.tsx";
+import { count } from "./format.ts";
+import { BrandMark, Icon, type IconName, Sprite } from "./icons.tsx";
 
 export type Theme = "auto" | "light" | "dark";
 export type Place = "memories" | "playground" | "engine" | "activity" | "settings";

@@ -1,14 +1,15 @@
 /** The list of memories: stats, filters, rows with their inline edit, bulk actions. */
 import type { Child } from "hono/jsx";
 import { type Memory, memoryTypes } from "../src/memory/types.ts";
-import { ago, count, cut, cutWide, href, memoryHref, num, until } from "./format.ts";
-import { Icon, TypeWord } from "./icons.tsx";
+import { DialogLink, Partial } from "./actions.tsx";
+import { type Errors, Select } from "./fields.tsx";
+import { count, cut, href } from "./format.ts";
+import { Icon } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
-import { type Owner, ownerName, ownerOptions } from "./owners.ts";
-import { Disclosure, Empty, Head, Pager, Text, voice, When } from "./parts.tsx";
-import { DialogLink, Partial, Submit } from "./actions.tsx";
-import { Bar, Dot, type Fill, type State, Swatch } from "./figures.tsx";
-import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
+import { type MemoryDraft, MemoryEdit, MemoryRow } from "./memory-row.tsx";
+import { type Health, type MemoryStats, StatsBoard } from "./memory-stats.tsx";
+import { type Owner, ownerOptions } from "./owners.ts";
+import { Disclosure, Empty, Head, Pager } from "./parts.tsx";
 
 export interface MemoryFilters {
   q: string;
@@ -16,29 +17,6 @@ export interface MemoryFilters {
   status: string;
   owner: string;
   page: number;
-}
-
-export interface MemoryStats {
-  total: number;
-  byType: Readonly<Record<string, number>>;
-  tokensUsed: number;
-  hitRate: number | null;
-  hits: number;
-  misses: number;
-}
-
-export interface Health {
-  working: boolean;
-  latencyMs: number;
-  error?: string | undefined;
-}
-
-/** What an edit form holds: texts as they were typed. */
-export interface MemoryDraft {
-  content: string;
-  key: string;
-  type: string;
-  expiresAt: string;
 }
 
 export interface MemoryListProps {
@@ -53,177 +31,6 @@ export interface MemoryListProps {
 
 /** Fewer than the API gives: a page stays below 60 kB. */
 export const PAGE_SIZE = 20;
-
-const name = (memory: Memory) => cutWide(memory.content.slice(0, 200).replaceAll(/\s+/g, " "), 30);
-
-/** Why a row stands out: chips after its meta line. */
-const Chips = ({ memory }: { memory: Memory }) => (
-  <>
-    {memory.pinned ? <span class="chip">pinned</span> : null}
-    {memory.status === "active" ? null : <span class="chip">{memory.status}</span>}
-    {memory.origin === "assistant" ? <span class="chip">said by the assistant</span> : null}
-    {memory.origin === "summary" ? <span class="chip">summary</span> : null}
-    {memory.origin === "import" || memory.origin === "mcp" ? <span class="chip">{memory.origin}</span> : null}
-    {memory.expiresAt ? <span class="chip">expires {until(memory.expiresAt)}</span> : null}
-  </>
-);
-
-/** Buttons of a row belong to the form #act: its answer brings the changed row, or takes it away. */
-export const MemoryRow = ({
-  memory,
-  owners,
-  isNew,
-  focus,
-}: {
-  memory: Memory;
-  owners: readonly Owner[];
-  isNew?: boolean;
-  /** Which control of the row gets the focus after a swap. */
-  focus?: "edit" | "more";
-}) => {
-  const { id } = memory;
-  const label = name(memory);
-  const live = memory.status === "active" || memory.status === "pending";
-  const classes = [
-    "memory",
-    memory.pinned ? "is-pinned" : "",
-    live ? "" : "is-faded",
-    isNew ? "is-new" : "",
-  ].filter(Boolean);
-  return (
-    <li class={classes.join(" ")} id={`m-${id}`}>
-      <input type="checkbox" name="id" value={id} form="act" aria-label={`Select: ${label}`} />
-      <div class="memory-main">
-        <p class="memory-text" {...voice(memory.content)}>
-          <a href={memoryHref(id)}>
-            <Text text={cutWide(memory.content, 180)} />
-          </a>
-        </p>
-        <p class="memory-meta">
-          <TypeWord type={memory.type} />
-          {memory.key ? <code>{cut(memory.key, 60)}</code> : null}
-          <span>{ownerName(owners, memory.apiKeyId)}</span>
-          <span class="only-sm">{ago(memory.createdAt)}</span>
-          <Chips memory={memory} />
-        </p>
-      </div>
-      <span class={memory.accessCount ? "memory-uses" : "memory-uses is-zero"}>
-        {memory.accessCount ? `${num(memory.accessCount)}×` : "never"}
-      </span>
-      <When at={memory.createdAt} class="memory-when">
-        {ago(memory.createdAt)}
-      </When>
-      <div class="memory-actions">
-        <a
-          class="tool only-lg"
-          href={memoryHref(id, "edit")}
-          hx-get=""
-          hx-target="closest li"
-          aria-label={`Edit: ${label}`}
-          {...(focus === "edit" ? { autofocus: true } : {})}
-        >
-          <Icon name="edit" />
-        </a>
-        <button
-          class="tool"
-          form="act"
-          name={memory.status === "archived" ? "unarchive" : "archive"}
-          value={id}
-          aria-label={`${memory.status === "archived" ? "Bring back" : "Archive"}: ${label}`}
-        >
-          <Icon name={memory.status === "archived" ? "undo" : "archive"} />
-        </button>
-        <button
-          class="tool"
-          type="button"
-          popovertarget={`o-${id}`}
-          aria-label={`More for: ${label}`}
-          {...(focus === "more" ? { autofocus: true } : {})}
-        >
-          <Icon name="more" />
-        </button>
-        <div class="menu" id={`o-${id}`} popover="auto">
-          <button form="act" name={memory.pinned ? "unpin" : "pin"} value={id}>
-            <Icon name="pin" />
-            {memory.pinned ? "Unpin" : "Pin"}
-          </button>
-          <DialogLink to={memoryHref(id, "delete")}>
-            <Icon name="trash" />
-            Delete for good…
-          </DialogLink>
-        </div>
-      </div>
-    </li>
-  );
-};
-
-export const draftOf = (memory: Memory): MemoryDraft => ({
-  content: memory.content,
-  key: memory.key ?? "",
-  type: memory.type,
-  expiresAt: memory.expiresAt?.slice(0, 10) ?? "",
-});
-
-const editLabels = { content: "What is remembered", key: "Key", type: "Type", expiresAt: "Forget after" };
-
-/** The form in place of a row. Saving answers with the row, a mistake with this form at 422. */
-export const MemoryEdit = ({
-  id,
-  draft,
-  errors,
-  back,
-}: {
-  id: string;
-  draft: MemoryDraft;
-  errors: Errors;
-  /** Where Cancel goes without script. */
-  back: string;
-}) => {
-  const form = `edit-${id}`;
-  const field = { form, errors };
-  const fine = Object.keys(errors).length === 0;
-  return (
-    <li class="memory-edit" id={`m-${id}`}>
-      <form
-        method="post"
-        action={memoryHref(id, "edit")}
-        hx-post={memoryHref(id, "edit")}
-        hx-target="closest li"
-        hx-disable="find .btn-primary"
-        aria-label="Edit memory"
-      >
-        <FormErrors form={form} errors={errors} labels={editLabels} />
-        <div class="fields">
-          <Field {...field} name="content" label={editLabels.content} wide>
-            <Textarea
-              {...field}
-              name="content"
-              value={draft.content}
-              rows={2}
-              more={{ required: true, dir: "auto", ...(fine ? { autofocus: true } : {}) }}
-            />
-          </Field>
-          <Field {...field} name="key" label={editLabels.key} class="span-2">
-            <Input {...field} name="key" value={draft.key} kind="mono" more={{ maxlength: 200 }} />
-          </Field>
-          <Field {...field} name="type" label={editLabels.type} class="span-2 half">
-            <Select {...field} name="type" options={memoryTypes} value={draft.type} />
-          </Field>
-          <Field {...field} name="expiresAt" label={editLabels.expiresAt} class="span-2 half">
-            <Input {...field} name="expiresAt" value={draft.expiresAt} more={{ type: "date" }} />
-          </Field>
-        </div>
-        <div class="form-foot">
-          <Submit>Save</Submit>
-          <a class="btn btn-quiet" href={back} hx-get={memoryHref(id, "row")} hx-target="closest li">
-            Cancel
-          </a>
-          <p class="note push only-lg">The old text stays in the history.</p>
-        </div>
-      </form>
-    </li>
-  );
-};
 
 const statuses: [string, string][] = [
   ["", "Active"],
@@ -439,102 +246,6 @@ export const MemoryList = ({ rows, total, from, filters, owners, editing }: Memo
     )}
   </section>
 );
-
-const typeFill: Record<string, Fill> = {
-  factual: "fill-1",
-  episodic: "fill-3",
-  procedural: "fill-2",
-  semantic: "fill-4",
-};
-
-export const HealthCell = ({ health }: { health: Health | null }) => {
-  const [state, note]: [State, string] = !health
-    ? ["busy", "being checked"]
-    : health.working
-      ? ["ok", "learn, store and recall work"]
-      : ["bad", health.error ?? "the round trip failed"];
-  return (
-    <div
-      class="cell"
-      id="memory-health"
-      hx-get="/dashboard/memory/health"
-      hx-trigger={health ? "every 30s" : "load, every 30s"}
-    >
-      <dt>
-        <Dot state={state} />
-        Health
-      </dt>
-      <dd class="cell-value">
-        {health?.working ? (
-          <>
-            {num(Math.max(1, health.latencyMs))}
-            <small> ms</small>
-          </>
-        ) : health ? (
-          "Down"
-        ) : (
-          "…"
-        )}
-      </dd>
-      <dd class="cell-note">{note}</dd>
-    </div>
-  );
-};
-
-export const StatsBoard = ({ stats, health }: { stats: MemoryStats; health: Health | null }) => {
-  const parts = memoryTypes.map((type) => [type, stats.byType[type] ?? 0] as const);
-  return (
-    <dl class="board board-stats" id="memory-stats" aria-label="In this list">
-      <div class="cell">
-        <dt>Total entries</dt>
-        <dd class="cell-value">{num(stats.total)}</dd>
-        <dd>
-          <Bar
-            parts={parts.map(([type, n]) => [
-              stats.total ? (n / stats.total) * 100 : 0,
-              typeFill[type] ?? "fill-4",
-            ])}
-          />
-          <ul class="legend">
-            {parts.map(([type, n]) => (
-              <li>
-                <Swatch fill={typeFill[type] ?? "fill-4"} />
-                {type} {num(n)}
-              </li>
-            ))}
-          </ul>
-        </dd>
-      </div>
-      <div class="cell">
-        <dt>Tokens used</dt>
-        <dd class="cell-value">{num(stats.tokensUsed)}</dd>
-        <dd class="cell-note">
-          {stats.total ? `${num(stats.tokensUsed / stats.total)} an entry` : "nothing stored yet"}
-        </dd>
-      </div>
-      <div class="cell">
-        <dt>Hit rate</dt>
-        {stats.hitRate === null ? (
-          <>
-            <dd class="cell-value">–</dd>
-            <dd class="cell-note">no reads yet</dd>
-          </>
-        ) : (
-          <>
-            <dd class="cell-value">
-              {Math.round(stats.hitRate * 100)}
-              <small>%</small>
-            </dd>
-            <dd class="cell-note">
-              {num(stats.hits)} of {num(stats.hits + stats.misses)} reads from the cache
-            </dd>
-          </>
-        )}
-      </div>
-      <HealthCell health={health} />
-    </dl>
-  );
-};
 
 const HowItWorks = () => (
   <Disclosure title="How it works" class="disclosure-plain" id="how">

@@ -1,13 +1,14 @@
 /** One memory: its statement, where it comes from, its history, the requests it was used in. */
 import type { Child } from "hono/jsx";
 import type { Episode, Memory, MemoryVersion } from "../src/memory/types.ts";
+import { DialogLink, Post } from "./actions.tsx";
+import { Dot, Ledger, type State, Word } from "./figures.tsx";
 import { ago, count, cut, dayTime, dayYear, href, iso, memoryHref, num, until } from "./format.ts";
 import { Icon, TypeWord } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
+import { History } from "./memory-history.tsx";
 import { type Owner, ownerName } from "./owners.ts";
 import { Block, Code, CopyLine, Crumbs, Disclosure, Text, voice, When } from "./parts.tsx";
-import { DialogLink, Post } from "./actions.tsx";
-import { Dot, Ledger, type State, Word } from "./figures.tsx";
 
 /** A request in which the memory was a candidate. */
 export interface MemoryUse {
@@ -38,110 +39,6 @@ export interface MemoryPageProps {
   signature: string | null;
   dialog?: Child;
 }
-
-/** The longest common beginning and end of two texts, by words, so that only what changed is marked. */
-export function wordDiff(
-  before: string,
-  after: string,
-): { head: string; del: string; ins: string; tail: string } {
-  const words = (text: string) => text.split(/(?<=\s)/u);
-  const a = words(before);
-  const b = words(after);
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++;
-  return {
-    head: a.slice(0, start).join(""),
-    del: a.slice(start, a.length - end).join(""),
-    ins: b.slice(start, b.length - end).join(""),
-    tail: end ? b.slice(-end).join("") : "",
-  };
-}
-
-const Changed = ({ before, after }: { before: string; after: string }) => {
-  const { head, del, ins, tail } = wordDiff(before, after);
-  return (
-    <>
-      <Text text={head} />
-      {del ? (
-        <del>
-          <Text text={del.trimEnd()} />
-        </del>
-      ) : null}
-      {del && ins ? " " : ""}
-      {ins ? (
-        <ins>
-          <Text text={ins.trimEnd()} />
-        </ins>
-      ) : null}
-      {tail ? (
-        <>
-          {del || ins ? " " : ""}
-          <Text text={tail} />
-        </>
-      ) : null}
-    </>
-  );
-};
-
-const causes: Record<string, string> = {
-  current: "Now",
-  create: "Learned",
-  upsert: "Said again with other words",
-  edit: "Edited",
-  update: "Edited",
-  restore: "Restored from the history",
-  archive: "Archived",
-  unarchive: "Brought back",
-  supersede: "A correction in conversation",
-  summarize: "Compacted",
-  approve: "Approved",
-  correction: "A correction in conversation",
-  import: "Imported",
-  forget: "Asked to be forgotten",
-};
-const causeWords = (cause: string): string => causes[cause] ?? cause[0]!.toUpperCase() + cause.slice(1);
-
-const History = ({ memory, versions }: { memory: Memory; versions: readonly MemoryVersion[] }) => {
-  const newest = [...versions].sort((a, b) => b.version - a.version);
-  return (
-    <ol class="panel history">
-      {newest.map((version, i) => {
-        const before = newest[i + 1];
-        return (
-          <li {...(i === 0 ? { class: "is-current" } : {})}>
-            <p {...voice(version.content)}>
-              {before && before.content !== version.content ? (
-                <Changed before={before.content} after={version.content} />
-              ) : (
-                <Text text={version.content} />
-              )}
-            </p>
-            <p class="history-meta">
-              {i === 0 ? "Now. " : ""}
-              {before ? causeWords(before.cause) : "As it was first kept"},{" "}
-              <When at={before?.at ?? memory.createdAt}>{dayTime(before?.at ?? memory.createdAt)}</When>
-            </p>
-            {i === 0 ? null : (
-              <Post action={memoryHref(memory.id, "restore")}>
-                <button
-                  class="btn btn-sm"
-                  name="version"
-                  value={String(version.version)}
-                  aria-label={`Restore version ${version.version}`}
-                >
-                  <Icon name="undo" />
-                  Restore
-                </button>
-              </Post>
-            )}
-          </li>
-        );
-      })}
-    </ol>
-  );
-};
 
 /** Marks the words of a message that a memory was read from, where they can be found. */
 export const Marked = ({ text, value }: { text: string; value: string | null }) => {
@@ -238,7 +135,7 @@ const UsesTable = ({ uses }: { uses: readonly MemoryUse[] }) => (
   </div>
 );
 
-const text = (value: unknown): string | null =>
+export const text = (value: unknown): string | null =>
   typeof value === "string" ? value : typeof value === "number" ? String(value) : null;
 
 export const MemoryPage = (props: MemoryPageProps) => {
@@ -449,71 +346,6 @@ export const MemoryPage = (props: MemoryPageProps) => {
             </div>
           </Disclosure>
         </aside>
-      </div>
-    </Page>
-  );
-};
-
-export interface Proof {
-  row: number;
-  history: number;
-  fts: number;
-  vectors: number;
-  receipts: number;
-  blocks: number;
-  episodes: number;
-  qdrant: "confirmed" | "pending" | "off";
-}
-
-/** After deleting for good: what was searched, and how much of it was found. */
-export const ProofPage = ({ chrome, proof }: { chrome: Chrome; proof: Proof }) => {
-  const counted: [string, number][] = [
-    ["Its row", proof.row],
-    ["Its history", proof.history],
-    ["Word index", proof.fts],
-    ["Vectors", proof.vectors],
-    ["Copies in receipts", proof.receipts],
-    ["Blocks that were injected", proof.blocks],
-    ["Exchanges that may recall it", proof.episodes],
-  ];
-  const clean = counted.every(([, n]) => n === 0);
-  return (
-    <Page title="Deleted for good" current="memories" chrome={chrome}>
-      <Crumbs items={[{ text: "Memories", href: "/dashboard/memory" }, { text: "Deleted for good" }]} />
-      <header class="page-head">
-        <h1 tabindex={-1}>Deleted for good</h1>
-        <p>
-          {clean
-            ? "Everything was searched afterwards. Nothing of it is left."
-            : "Something was still found afterwards. It is being removed; look again in a moment."}
-        </p>
-      </header>
-      <div>
-        <div class="panel panel-pad narrow">
-          <Ledger
-            rows={[
-              ...counted.map(([name, n]): [string, Child] => [
-                name,
-                <Word state={n === 0 ? "ok" : "warn"}>{n === 0 ? "nothing found" : `${num(n)} found`}</Word>,
-              ]),
-              [
-                "Qdrant",
-                proof.qdrant === "off" ? (
-                  <Word state="off">not used</Word>
-                ) : proof.qdrant === "confirmed" ? (
-                  <Word state="ok">confirmed gone</Word>
-                ) : (
-                  <Word state="busy">waits for Qdrant to answer</Word>
-                ),
-              ],
-            ]}
-          />
-        </div>
-      </div>
-      <div class="form-foot below">
-        <a class="btn btn-primary" href="/dashboard/memory">
-          All memories
-        </a>
       </div>
     </Page>
   );

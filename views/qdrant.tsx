@@ -1,9 +1,9 @@
 /** The Qdrant card of the engine page: settings, tests, cleanup. */
+import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
+import { type Errors, Field, FormErrors, Input, Row, Select, Switch } from "./fields.tsx";
 import { cut, ms, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { Banner, Text, voice } from "./parts.tsx";
-import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Input, Row, Select, Switch } from "./fields.tsx";
 
 export interface QdrantForm {
   enabled: boolean;

@@ -1,12 +1,12 @@
 /** The inbox: statements that wait until a person approves or rejects them. */
 import type { Episode, Memory } from "../src/memory/types.ts";
+import { Partial } from "./actions.tsx";
 import { ago, count, cut, memoryHref } from "./format.ts";
 import { Icon, TypeWord } from "./icons.tsx";
 import { type Chrome, Page, PendingCount } from "./layout.tsx";
 import { Marked } from "./memory.tsx";
 import { type Owner, ownerName } from "./owners.ts";
 import { Crumbs, Empty, Head, Text, voice } from "./parts.tsx";
-import { Partial } from "./actions.tsx";
 
 export interface ReviewItem {
   memory: Memory;

@@ -1,13 +1,13 @@
 /** Sessions and their exchanges: what was said, what was used, what was learned. */
 import type { Child } from "hono/jsx";
 import type { Episode, Session, Summary } from "../src/memory/types.ts";
+import { Cancel, Dialog, DialogLink, Post, Submit } from "./actions.tsx";
 import { type ActivityFrame, ActivityPage, ListAndDetail } from "./activity.tsx";
+import { Dot } from "./figures.tsx";
 import { ago, count, cut, day, dayTime, href, memoryHref, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { ownerName } from "./owners.ts";
 import { Disclosure, Empty, Pager, Text, voice, When } from "./parts.tsx";
-import { Cancel, Dialog, DialogLink, Post, Submit } from "./actions.tsx";
-import { Dot } from "./figures.tsx";
 
 export interface SessionLine extends Session {
   episodes: number | null;

@@ -1,9 +1,9 @@
 /** Usage by day as a chart drawn on the server, with a table that says the same, and by key and model. */
 import { type ActivityFrame, ActivityPage } from "./activity.tsx";
+import { Swatch } from "./figures.tsx";
 import { day, href, large, ms, num } from "./format.ts";
 import { type Owner, ownerName } from "./owners.ts";
 import { Disclosure, Empty, Tabs } from "./parts.tsx";
-import { Swatch } from "./figures.tsx";
 
 export interface UsageDay {
   /** ISO date. */

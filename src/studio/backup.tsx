@@ -1,6 +1,6 @@
 /** `/dashboard/settings/backup`: the box as one file, out and in. */
-import { rmSync } from "node:fs";
 import type { Hono } from "hono";
+import { rmSync } from "node:fs";
 import type { Env } from "../auth.ts";
 import { folderFacts, receiveBackup, refusedFile, sendBackup } from "../backup-file.ts";
 import { AppError, invalid } from "../error.ts";

@@ -3,11 +3,11 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { Env } from "../auth.ts";
 import { check } from "../validate.ts";
-import { CompactDialog, type CompactPreview, CompactResult } from "../../views/memory-dialogs.tsx";
-import { count } from "../../views/format.ts";
 import { Partial } from "../../views/actions.tsx";
+import { CompactDialog, type CompactPreview, CompactResult } from "../../views/compact-dialog.tsx";
+import { count } from "../../views/format.ts";
 import { errorsOf, finish, isPart, numberOr, ownersOf, readForm, show, type StudioDeps } from "./context.tsx";
-import { listParts, showDialog } from "./memories.tsx";
+import { listParts, showDialog } from "./memory-list.tsx";
 
 const form = z.strictObject({ olderThanDays: z.int().min(1).max(365) });
 const SAMPLE = 20;

@@ -1,20 +1,12 @@
 /** The first page of a new box, `/dashboard/connect`, and the light that goes on with the first request. */
 import type { Hono } from "hono";
 import type { Env } from "../auth.ts";
+import { type ClientId, type Connection, isClient } from "../../views/clients.ts";
+import { arrived, ConnectPage, FirstRequest, Steps, WelcomePage } from "../../views/connect.tsx";
 import type { Chrome } from "../../views/layout.tsx";
-import {
-  type ClientId,
-  ConnectPage,
-  type Connection,
-  FirstRequest,
-  isClient,
-  arrived,
-  Steps,
-  WelcomePage,
-} from "../../views/connect.tsx";
-import type { ReceiptLine } from "../../views/receipts.tsx";
-import { lineOf } from "./receipts.tsx";
+import type { ReceiptLine } from "../../views/receipt.tsx";
 import { chromeOf, show, type StudioContext, type StudioDeps } from "./context.tsx";
+import { lineOf } from "./receipts.tsx";
 
 const clientOf = (c: StudioContext): ClientId => {
   const client = c.req.query("client") ?? "";

@@ -14,10 +14,10 @@ import type { Log } from "../log.ts";
 import type { Models } from "../upstream/models.ts";
 import type { Providers } from "../upstream/providers.ts";
 import type { Transport } from "../upstream/transport.ts";
+import { Partial, Toast } from "../../views/actions.tsx";
+import type { Errors } from "../../views/fields.tsx";
 import type { Chrome, Theme } from "../../views/layout.tsx";
 import type { Owner } from "../../views/owners.ts";
-import { Partial, Toast } from "../../views/actions.tsx";
-import { type Errors } from "../../views/fields.tsx";
 import type { HealthMemo } from "./health.ts";
 import { type Done, words } from "./words.ts";
 

@@ -1,8 +1,8 @@
 /** The engine's status in words: one chip a part, coverage, what is being built. */
-import { count, ms, num } from "../../views/format.ts";
-import type { Coverage, PartState, Reindex } from "../../views/engine.tsx";
 import type { Memory } from "../memory/types.ts";
+import type { Coverage, PartState, Reindex } from "../../views/engine.tsx";
 import type { State } from "../../views/figures.tsx";
+import { count, ms, num } from "../../views/format.ts";
 import type { StudioDeps } from "./context.tsx";
 
 export type Status = Awaited<ReturnType<StudioDeps["engine"]["status"]["engine"]>>;

@@ -5,18 +5,9 @@ import type { Env } from "../auth.ts";
 import { AppError } from "../error.ts";
 import { type MemorySettings, memorySettingsPatch } from "../memory/settings.ts";
 import { check } from "../validate.ts";
-import {
-  EnginePage,
-  JobsTable,
-  ModelProgress,
-  type ModelState,
-  ReindexPanel,
-  type RerankForm,
-  RerankRows,
-  type SourceForm,
-  SourceForms,
-  StatusBoard,
-} from "../../views/engine.tsx";
+import { JobsTable } from "../../views/engine-jobs.tsx";
+import { ModelProgress, type ModelState, type SourceForm, SourceForms } from "../../views/engine-source.tsx";
+import { EnginePage, ReindexPanel, type RerankForm, RerankRows, StatusBoard } from "../../views/engine.tsx";
 import type { Errors } from "../../views/fields.tsx";
 import { backendsCard } from "./backends.tsx";
 import {

@@ -1,5 +1,5 @@
 /** The round trip that proves that learning, storing and recalling work; its last result is shown at once. */
-import type { Health } from "../../views/memories.tsx";
+import type { Health } from "../../views/memory-stats.tsx";
 import type { StudioDeps } from "./context.tsx";
 
 export type HealthMemo = { last: Health | null };

@@ -5,19 +5,17 @@ import type { Env } from "../auth.ts";
 import { notFound } from "../error.ts";
 import { keyChanges, newKey } from "../schemas/keys.ts";
 import { check } from "../validate.ts";
-import { curlWith } from "../../views/connect.tsx";
+import { curlWith } from "../../views/clients.ts";
+import { draftOfKey, KeyDialog, type KeyDraft, newKeyDraft } from "../../views/key-dialog.tsx";
 import {
-  draftOfKey,
   ForgetKeyDialog,
-  KeyDialog,
-  type KeyDraft,
   KeysPage,
   type KeysProps,
   type KeyView,
-  newKeyDraft,
   RevokeDialog,
   RotateDialog,
 } from "../../views/keys.tsx";
+import { connectionOf } from "./connect.tsx";
 import {
   chromeOf,
   errorsOf,
@@ -31,7 +29,6 @@ import {
   type StudioContext,
   type StudioDeps,
 } from "./context.tsx";
-import { connectionOf } from "./connect.tsx";
 import { dayEnd } from "./days.ts";
 import { settingsCounts } from "./settings.tsx";
 

@@ -4,7 +4,6 @@ import type { Env } from "../auth.ts";
 import { invalid } from "../error.ts";
 import type { Episode } from "../memory/types.ts";
 import { memoryHref } from "../../views/format.ts";
-import { indexesOf, readStatus } from "./engine-status.ts";
 import { MemoryPage, type MemoryUse } from "../../views/memory.tsx";
 import {
   chromeOf,
@@ -15,6 +14,7 @@ import {
   type StudioContext,
   type StudioDeps,
 } from "./context.tsx";
+import { indexesOf, readStatus } from "./engine-status.ts";
 
 const SHOWN = 10;
 

@@ -3,17 +3,9 @@ import { z } from "zod";
 import { AppError, invalid } from "../error.ts";
 import type { Dropped, Retrieved, Strategy } from "../memory/types.ts";
 import { check } from "../validate.ts";
-import {
-  Answer,
-  AskForm,
-  type PlayAnswer,
-  type PlayForm,
-  PlaygroundPage,
-  type PlayResult,
-  resultHref,
-} from "../../views/playground.tsx";
 import { count } from "../../views/format.ts";
-import { dayEnd } from "./days.ts";
+import { Answer, type PlayAnswer, type PlayResult } from "../../views/playground-answer.tsx";
+import { AskForm, type PlayForm, PlaygroundPage, resultHref } from "../../views/playground.tsx";
 import {
   chromeOf,
   errorsOf,
@@ -24,6 +16,7 @@ import {
   type StudioContext,
   type StudioDeps,
 } from "./context.tsx";
+import { dayEnd } from "./days.ts";
 
 const LIMIT = 20;
 

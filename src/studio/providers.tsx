@@ -6,11 +6,10 @@ import { AppError, invalid, notFound } from "../error.ts";
 import { newProvider, providerChanges } from "../schemas/providers.ts";
 import type { Provider } from "../upstream/providers.ts";
 import { check } from "../validate.ts";
+import { newProviderDraft, type ProviderDraft } from "../../views/provider-fields.tsx";
 import {
   AddProvider,
   EditProviderDialog,
-  newProviderDraft,
-  type ProviderDraft,
   ProviderResult,
   ProvidersPage,
   type ProvidersProps,

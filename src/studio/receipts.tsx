@@ -5,15 +5,11 @@ import { AppError } from "../error.ts";
 import { estimateTokens } from "../memory/budget.ts";
 import type { Kind } from "../memory/types.ts";
 import { askOnce } from "../upstream/ask-once.ts";
+import { type Comparison, ComparisonView } from "../../views/comparison.tsx";
 import { memoryHref } from "../../views/format.ts";
 import { resultHref } from "../../views/playground.tsx";
-import {
-  type Comparison,
-  ComparisonView,
-  type ReceiptDetail,
-  type ReceiptLine,
-  ReceiptsPage,
-} from "../../views/receipts.tsx";
+import type { ReceiptDetail, ReceiptLine } from "../../views/receipt.tsx";
+import { ReceiptsPage } from "../../views/receipts.tsx";
 import { frameOf, LIST_PAGE, listPage, ownerFilter } from "./activity.ts";
 import { isPart, show, type StudioContext, type StudioDeps } from "./context.tsx";
 

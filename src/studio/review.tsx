@@ -2,7 +2,7 @@
 import type { Hono } from "hono";
 import type { Env } from "../auth.ts";
 import { AppError } from "../error.ts";
-import { type ReviewProps, ReviewPage, ReviewPart } from "../../views/review.tsx";
+import { ReviewPage, ReviewPart, type ReviewProps } from "../../views/review.tsx";
 import { chromeOf, finish, isPart, ownersOf, readForm, show, type StudioDeps } from "./context.tsx";
 
 const SHOWN = 20;

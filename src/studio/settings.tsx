@@ -5,18 +5,18 @@ import { type Config, type VariableName, variables } from "../config.ts";
 import { AppError } from "../error.ts";
 import { defaultSettings, type MemorySettings, memorySettingsPatch } from "../memory/settings.ts";
 import { check } from "../validate.ts";
+import type { Errors } from "../../views/fields.tsx";
+import type { FixedValue } from "../../views/settings-fixed.tsx";
+import { type SettingsGroup, settingsGroups } from "../../views/settings-groups.ts";
 import {
-  type FixedValue,
   MemorySettingsPage,
   type MemorySettingsProps,
   MemoryStatePartials,
   OnOff,
   SettingsForm,
-  type SettingsGroup,
-  settingsGroups,
   type Texts,
 } from "../../views/settings.tsx";
-import type { Errors } from "../../views/fields.tsx";
+import { stepsPart } from "./connect.tsx";
 import {
   chromeOf,
   errorsOf,
@@ -30,7 +30,6 @@ import {
   type StudioContext,
   type StudioDeps,
 } from "./context.tsx";
-import { stepsPart } from "./connect.tsx";
 
 /** Figures beside the tabs of the settings. */
 export const settingsCounts = (deps: StudioDeps): { keys: number; providers: number } => ({

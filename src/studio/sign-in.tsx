@@ -1,11 +1,12 @@
 /** The way in: management token or one-time link, a cookie for 30 days; and the way out. */
 import type { Hono } from "hono";
 import { getCookie } from "hono/cookie";
-import { STUDIO_COOKIE, type Env } from "../auth.ts";
+import { type Env, STUDIO_COOKIE } from "../auth.ts";
 import { AppError, toAppError } from "../error.ts";
 import { count } from "../../views/format.ts";
 import { SignInPage } from "../../views/sign-in.tsx";
 import {
+  back,
   cookies,
   isPart,
   readForm,
@@ -15,7 +16,6 @@ import {
   THEME_COOKIE,
   themeOf,
 } from "./context.tsx";
-import { back } from "./context.tsx";
 import { requireOwnPage, safeNext } from "./guard.ts";
 
 const SESSION_SECONDS = 30 * 24 * 60 * 60;

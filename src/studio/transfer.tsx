@@ -5,9 +5,9 @@ import { exportStream, importStream } from "../data/transfer.ts";
 import { AppError, invalid } from "../error.ts";
 import { formats, readExport } from "../importers/read.ts";
 import type { Piece } from "../importers/types.ts";
-import { ImportDialog, ImportDone, type ImportReport } from "../../views/memory-dialogs.tsx";
+import { ImportDialog, ImportDone, type ImportReport } from "../../views/import-dialog.tsx";
 import { errorsOf, isPart, ownersOf, show, type StudioDeps } from "./context.tsx";
-import { filtersHere, listParts, showDialog } from "./memories.tsx";
+import { filtersHere, listParts, showDialog } from "./memory-list.tsx";
 
 /** A file that comes through the browser; larger ones go by the command line or the API, which stream. */
 const FILE_LIMIT = 256 * 1024 * 1024;

@@ -1,8 +1,8 @@
 /** One real call to a provider, and what came of it in words. */
-import type { TestResult } from "../../views/providers.tsx";
 import { hostOf, resolveBaseUrl } from "../upstream/policy.ts";
 import { probe } from "../upstream/probe.ts";
 import { DEFAULT_TIMEOUTS, type NewProvider, type Upstream } from "../upstream/providers.ts";
+import type { TestResult } from "../../views/providers.tsx";
 import type { StudioDeps } from "./context.tsx";
 
 export function tryProvider(deps: StudioDeps, id: string, signal: AbortSignal): Promise<TestResult> {
