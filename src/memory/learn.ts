@@ -188,12 +188,15 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHan
     found: ExchangeExtraction,
   ): Learned[] {
     const learned: Learned[] = [];
-    const injected = new Set(
-      payload.injected
-        .map((id) => memoryById(db, ownerId, id)?.content)
-        .filter((text) => text !== undefined)
-        .map((text) => duplicateKey(text)),
-    );
+    // Looked up for what a reply taught alone: most exchanges teach nothing of the kind.
+    let known: Set<string> | null = null;
+    const injected = () =>
+      (known ??= new Set(
+        payload.injected
+          .map((id) => memoryById(db, ownerId, id)?.content)
+          .filter((text) => text !== undefined)
+          .map((text) => duplicateKey(text)),
+      ));
 
     function forget(request: Forget): void {
       const matches = deps
@@ -275,7 +278,7 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHan
       const { row } = insert({ content, key: fact.key, fact, metadata: metadataOf(fact), pending });
       learned.push({ id: row.id, action: pending ? "pending" : "created" });
       countQuality(db, "extracted", 1, now());
-      if (fact.origin === "assistant" && injected.has(duplicateKey(content)))
+      if (fact.origin === "assistant" && injected().has(duplicateKey(content)))
         countQuality(db, "loops", 1, now());
     }
 
