@@ -27,3 +27,19 @@ test("a thread that dies is started again, and what was stored is there", async 
   );
   expect(found.content).toBe("Survives");
 });
+
+test("a server that is stopped while its thread is gone does not start it again", async () => {
+  const { thread } = box.server;
+  thread.crash();
+  await until("the loss", () =>
+    thread.engine.jobs.groups().then(
+      () => null,
+      () => true,
+    ),
+  );
+  await thread.stop();
+  const starts = thread.starts();
+  // Longer than the wait before a restart.
+  await Bun.sleep(400);
+  expect(thread.starts()).toBe(starts);
+});

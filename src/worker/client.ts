@@ -28,6 +28,7 @@ export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE):
   let starts = 0;
   let nextId = 1;
   let stopping: (() => void) | null = null;
+  let restart: ReturnType<typeof setTimeout> | undefined;
   let open: Promise<void>;
   const waiting = new Map<number, Waiting>();
 
@@ -54,7 +55,8 @@ export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE):
       if (stopping) return stopping();
       log.error("engine.thread.lost", { reason, starts });
       open = new Promise((resolve, reject) => {
-        setTimeout(() => start().then(resolve, reject), Math.min(100 * 2 ** (starts - 1), MAX_RESTART_MS));
+        const wait = Math.min(100 * 2 ** (starts - 1), MAX_RESTART_MS);
+        restart = setTimeout(() => start().then(resolve, reject), wait);
       });
       open.catch(() => {});
     };
@@ -104,7 +106,12 @@ export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE):
     engine: remote(call),
     ready: first,
     async stop() {
-      if (!worker) return;
+      if (!worker) {
+        // Lost just now: it must not come back and keep the process alive.
+        stopping = () => {};
+        clearTimeout(restart);
+        return;
+      }
       const thread = worker;
       const { promise, resolve } = Promise.withResolvers<void>();
       stopping = resolve;
