@@ -88,9 +88,15 @@ function Operation({ path, method, item }: { path: string; method: string; item:
     <details class="operation" id={item.operationId}>
       <summary>
         <code class={`method ${method}`}>{method.toUpperCase()}</code> <code>{path}</code>
-        <span>{item.summary}</span>
+        <span>
+          <Prose text={item.summary} />
+        </span>
       </summary>
-      {item.description && <p>{item.description}</p>}
+      {item.description && (
+        <p>
+          <Prose text={item.description} />
+        </p>
+      )}
       <p class="access">{access(item["x-access"])}</p>
       {item.parameters.length > 0 && (
         <>
@@ -105,7 +111,11 @@ function Operation({ path, method, item }: { path: string; method: string; item:
                   </th>
                   <td>
                     <Type schema={parameter.schema} /> in {parameter.in}
-                    {parameter.description && <p>{parameter.description}</p>}
+                    {parameter.description && (
+                      <p>
+                        <Prose text={parameter.description} />
+                      </p>
+                    )}
                   </td>
                 </tr>
               ))}
@@ -116,13 +126,17 @@ function Operation({ path, method, item }: { path: string; method: string; item:
       {body && (
         <>
           <h4>Body{body.required ? "" : " (may be absent)"}</h4>
-          {body.description && <p>{body.description}</p>}
+          {body.description && (
+            <p>
+              <Prose text={body.description} />
+            </p>
+          )}
           {Object.entries(body.content).map(([type, { schema }]) => (
             <>
               <p>
                 <code>{type}</code>
               </p>
-              {schema && <Fields schema={schema} />}
+              {schema && <Fields schema={schema} asked />}
             </>
           ))}
         </>
@@ -145,7 +159,8 @@ function Operation({ path, method, item }: { path: string; method: string; item:
   );
 }
 
-function Fields({ schema }: { schema: JsonSchema }) {
+/** `asked`: of a request, where it matters which fields must be there. */
+function Fields({ schema, asked = false }: { schema: JsonSchema; asked?: boolean }) {
   const required = schema.required ?? [];
   if (!schema.properties) {
     return (
@@ -161,19 +176,28 @@ function Fields({ schema }: { schema: JsonSchema }) {
           <tr>
             <th scope="row">
               <code>{name}</code>
-              {required.includes(name) && <em> required</em>}
+              {asked && required.includes(name) && <em> required</em>}
             </th>
             <td>
               <Type schema={property} />
-              {typeof property.description === "string" && <p>{property.description}</p>}
-              {property.properties && <Fields schema={property} />}
-              {property.items?.properties && <Fields schema={property.items} />}
+              {typeof property.description === "string" && (
+                <p>
+                  <Prose text={property.description} />
+                </p>
+              )}
+              {property.properties && <Fields schema={property} asked={asked} />}
+              {property.items?.properties && <Fields schema={property.items} asked={asked} />}
             </td>
           </tr>
         ))}
       </tbody>
     </table>
   );
+}
+
+/** Text with names in back-quotes. */
+function Prose({ text }: { text: string }) {
+  return <>{text.split("`").map((part, at) => (at % 2 === 1 ? <code>{part}</code> : part))}</>;
 }
 
 function Type({ schema }: { schema: JsonSchema }) {

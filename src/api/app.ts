@@ -73,7 +73,6 @@ export function createApi(deps: ApiDeps): Hono<Env> {
 function allOperations(deps: ApiDeps): Operation[] {
   const { engine, admin, metrics, version, providers, models, transport } = deps;
   return [
-    ...boxOperations({ engine, metrics, version }),
     ...memoryOperations(engine),
     ...retrievalOperations({ engine, providers, models }),
     ...receiptOperations(engine),
@@ -86,6 +85,7 @@ function allOperations(deps: ApiDeps): Operation[] {
     ...modelOperations(engine),
     ...usageOperations(engine),
     ...jobOperations(engine),
+    ...boxOperations({ engine, metrics, version }),
     ...backupOperations(deps.control, deps.dataDir),
   ];
 }
