@@ -39,6 +39,7 @@ export function routeMemories(local: LocalMemories, backends: Backends): LocalMe
     }
     const data = page.data
       .map((memory) => backends.absorb(primary, memory))
+      .filter((memory) => memory !== null)
       .filter(
         (m) =>
           (input.owner === null || m.apiKeyId === input.owner) &&

@@ -154,6 +154,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     store: () => store,
     sqlite: () => new SqliteBackend({ db, store, search: searchBy(db, retrieval.rank) }),
     qdrant: () => qdrant.primary(),
+    qdrantKey: () => qdrant.key(),
   });
   const qdrantUp = async () => {
     const { enabled, healthy } = await qdrant.operations.status();

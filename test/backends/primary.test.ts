@@ -264,7 +264,15 @@ test("recall searches the primary, in its order, and gives standing memories it 
     asOf: "2026-01-01T00:00:00Z",
   });
   expect(await past.catch((e: unknown) => (e as { code: string }).code)).toBe("not_supported");
+  // Deleted here while the primary was away: it is not read back before the primary has heard of it.
+  await proxy.kill();
+  expect((await memories.bulkDelete({ owner, selection: { ids: [cats] }, dryRun: false })).deleted).toBe(1);
+  proxy.revive();
+  expect(server.rows.has(cats)).toBe(true);
+  const listed = await memories.list({ owner, status: "active", limit: 50, offset: 0 });
+  expect(listed.data.map((m) => m.id)).not.toContain(cats);
+  await until("the primary hears of it", () => !server.rows.has(cats), 25_000);
   await box.stop();
   await proxy.stop();
   await server.stop();
-});
+}, 40_000);

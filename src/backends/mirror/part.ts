@@ -117,6 +117,8 @@ export function createQdrant(deps: QdrantDeps) {
       if (hits.length > 0 || !hasRows(db, kind, owner)) return { hits };
       return { reason: "Qdrant has nothing for this owner." };
     },
+    /** Changes with the settings. */
+    key: (): string => JSON.stringify(connection()),
     /** The server of these settings as a home of memories; null while no host is set. */
     primary(): QdrantBackend | null {
       const { url, collection, quantization, efConstruct } = connection();
