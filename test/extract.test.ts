@@ -303,9 +303,9 @@ describe("any text", () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
-  });
+  }, 60_000);
 
   test("ten thousand sentences, a megabyte on one line, and the end of both is read", () => {
     const sentences = `${"The log is fine. ".repeat(10_000)}I prefer oolong.`;
@@ -313,7 +313,7 @@ describe("any text", () => {
     const line = `${"x".repeat(1_000_000)}. I prefer oolong.`;
     expect(extractFacts(line, "user").facts).toMatchObject([{ value: "oolong" }]);
     expect(extractFacts(`I prefer tea. ${"The log is fine. ".repeat(10_000)}`, "user").facts).toEqual([]);
-  });
+  }, 60_000);
 
   // Each of these makes a careless pattern take minutes; the suite's own limit is what would fail.
   test.each([

@@ -54,10 +54,13 @@ function readLine(line: string, sentence: Sentence, tried: readonly Compiled[], 
   for (const compiled of tried) {
     const readings = readSentence(line, compiled, { role, offset: sentence.start, question });
     if (readings.length === 0) continue;
-    // What the likeliest language hears as reported or supposed, no other makes a fact of.
-    const first = tried[0];
-    if (first === undefined || first === compiled) return readings;
-    return readings.filter((reading) => !first.blocks.test(line.slice(0, startOf(reading) - sentence.start)));
+    // What a language as likely hears as reported or supposed, no other makes a fact of.
+    const others = tried.slice(0, TRIED).filter((one) => one !== compiled && one.dense === compiled.dense);
+    if (others.length === 0) return readings;
+    return readings.filter((reading) => {
+      const before = line.slice(0, startOf(reading) - sentence.start);
+      return before === "" || others.every((one) => !one.blocks.test(before));
+    });
   }
   return [];
 }

@@ -1,10 +1,9 @@
 /** One sentence in one language → the statements in it. */
 import { lower } from "../text/fold.ts";
 import type { Compiled, CompiledCue } from "./compile.ts";
-import { slug, slugKey } from "./keys.ts";
 import { LENGTH } from "./prefixes.ts";
-import { render } from "./render.ts";
-import type { Category, Fact, FactType, Forget, Polarity, Role } from "./types.ts";
+import { beforeReason, factOf } from "./statement.ts";
+import type { Fact, Forget, Role } from "./types.ts";
 import { cutValue, hasSubstance, shorten, tidyValue } from "./value.ts";
 import { quotedRanges } from "./wrappers.ts";
 
@@ -22,14 +21,6 @@ const LONGEST_VALUE_IN_KEY = 500;
 
 const DELIMITER =
   /[,;:.!?¿¡()[\]•·*_"“”„«»…，；：。！？、（）「」\u2013\u2014~～\n]|\s-+\s|^\s*[-+]\s|[\u2600-\u27bf\u2b00-\u2bff]|\ud83c[\udc00-\udfff]|[\ud83d-\ud83e][\udc00-\udfff]/g;
-
-const TYPES: Record<Category, FactType> = {
-  preference: "factual",
-  decision: "episodic",
-  pattern: "factual",
-  identity: "factual",
-  instruction: "procedural",
-};
 
 interface Found {
   compiled: CompiledCue;
@@ -340,8 +331,9 @@ function readCue(
   if (cue.whole !== true && compiled.anaphora.test(value)) return null;
   const thing = groups["thing"] === undefined ? undefined : tidyValue(groups["thing"], compiled);
   if (cue.slot === "my") {
-    if (thing === undefined || compiled.passing.test(lower(thing)) || compiled.states.test(value))
-      return null;
+    if (thing === undefined || compiled.passing.test(lower(thing))) return null;
+    // A name may look like a state ("Zoé"): only what it *is* can be one.
+    if (cue.id === "my_is" && compiled.states.test(value)) return null;
   }
   groups = { ...groups, thing };
   const fact = factOf(cue, value, groups, compiled, options.role, start);
@@ -366,73 +358,4 @@ function needsCut(match: Found): boolean {
     match.compiled.cue.family !== "instruction" &&
     match.groups["new"] === undefined
   );
-}
-
-function factOf(
-  cue: CompiledCue["cue"],
-  value: string,
-  groups: Record<string, string | undefined>,
-  compiled: Compiled,
-  role: Role,
-  start: number,
-): Fact | null {
-  if (cue.family === "forget" || cue.family === "retract") return null;
-  const { language } = compiled;
-  const category = cue.family;
-  const polarity: Polarity = cue.polarity;
-  const own = role === "assistant" && cue.you !== true;
-  if (own && NARRATION.test(value)) return null;
-  const template = (own ? cue.sayAssistant : cue.say) ?? language.say[category][polarity];
-  // With the verb alone the rendering ends behind it.
-  let content = render(template, { ...groups, value: groups["alone"] === undefined ? value : "" }).replace(
-    /[:：\s]+$/,
-    "",
-  );
-  if (cue.you === true) content = render(language.fromAssistant, { content });
-  content = shorten(content);
-  if (content.length < 3) return null;
-  const slot = slotOf(cue.slot, groups["thing"]);
-  return {
-    category,
-    type: TYPES[category],
-    key: slugKey(category, category === "pattern" ? withoutAdverbs(value) : value, slot),
-    slot,
-    content,
-    value,
-    polarity,
-    lang: language.lang,
-    patternId: `${language.lang}.${category}.${cue.id}`,
-    confidence: cue.you === true ? 0.6 : own ? 0.7 : 0.9,
-    origin: role,
-    correction: false,
-    start,
-  };
-}
-
-function slotOf(slot: CompiledCue["cue"]["slot"], thing: string | undefined): string | null {
-  if (slot === undefined) return null;
-  if (slot === "my") return `my_${slug(thing ?? "")}`;
-  if (slot === "favourite") return `favourite_${slug(thing ?? "")}`;
-  return slot;
-}
-
-/** What an assistant does next is no decision about the work, in whatever tense it says so. */
-const NARRATION =
-  /^(?:(?:to )?(?:look|check|read|run|search|inspect|open|examine|verify|investigate|start|begin|try|review|explore|proceed|continue|ask|wait|test|see|take a look|double-check|go through|list|grep|view|fetch|load|confirm|clarify|help|explain|answer|reply|write|provide|give|show|share|summari[sz]e|break)\b|(?:de |d'|di |zu |om )?(?:regarder|lire|lancer|chercher|vérifier|commencer|ouvrir|examiner|mirar|leer|ejecutar|buscar|comprobar|revisar|empezar|abrir|olhar|ler|rodar|executar|procurar|verificar|começar|abrir|guardare|leggere|eseguire|cercare|controllare|verificare|iniziare|aprire|zuerst|erst|eerst|tarkistaa|lukea|etsiä|ajaa|aloittaa|avata)(?![\p{L}]))/iu;
-
-const FREQUENCY =
-  /(?<![\p{L}'])(?:immer|meistens|meist|normalerweise|üblicherweise|gewöhnlich|oft|häufig|stets|nie|niemals|toujours|souvent|jamais|généralement|habituellement|siempre|normalmente|nunca|jamás|sempre|geralmente|di solito|spesso|mai|altijd|meestal|gewoonlijk|doorgaans|vaak|nooit|aina|yleensä|usein|koskaan|ikinä)(?![\p{L}])|いつも|普段は?|絶対に?|決して|一切|毎日|毎朝/giu;
-
-/** Keys of habits leave "always" and "never" out, so that a habit that ends meets the one it ends. */
-function withoutAdverbs(value: string): string {
-  const rest = value.replaceAll(FREQUENCY, " ");
-  return hasSubstance(rest) ? rest : value;
-}
-
-const LISTS = /(?<![\p{L}])(?:and|or|und|oder|et|ou|y|o|e|ed|en|of|ja|tai|sowie)(?![\p{L}])/iu;
-
-/** Behind a comma, unless a list goes on there, stands why: "forget what I said about boats, wrong chat". */
-function beforeReason(value: string): string {
-  const comma = value.search(/[,;，]\s?/);
-  return comma <= 0 || LISTS.test(value.slice(comma)) ? value : value.slice(0, comma);
 }

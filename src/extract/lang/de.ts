@@ -353,7 +353,7 @@ export const german: Language = {
       id: "rather",
       family: "preference",
       polarity: "+",
-      head: "(?:ich (?:trinke|esse|nehme|nutze|benutze|verwende|arbeite|schreibe|lese|fahre|reise|höre|spiele|lerne|programmiere|schlafe|koche|sitze|tippe|bezahle|kaufe|laufe|gehe|bleibe|habe|mache) <a>(?:lieber|am liebsten|gern|gerne|besonders gern|sehr gern)|(?:am liebsten|lieber) (?:trinke|esse|nehme|nutze|benutze|verwende|arbeite|schreibe|lese|fahre|reise|höre|spiele|lerne|programmiere|schlafe|koche|mag|habe|mache|gehe) ich)",
+      head: "(?:ich (?:trinke|esse|nehme|nutze|benutze|verwende|arbeite|schreibe|lese|fahre|reise|höre|spiele|lerne|programmiere|schlafe|koche|sitze|tippe|bezahle|kaufe|laufe|gehe|bleibe|habe|mache) <a>(?:lieber|am liebsten|gern|gerne|besonders gern|sehr gern)|(?<=\\S )(?:trinke|esse|nehme|nutze|benutze|verwende|arbeite|schreibe|lese|fahre|reise|höre|spiele|koche|mache|gehe) ich <a>(?:lieber|am liebsten)|(?:am liebsten|lieber) (?:trinke|esse|nehme|nutze|benutze|verwende|arbeite|schreibe|lese|fahre|reise|höre|spiele|lerne|programmiere|schlafe|koche|mag|habe|mache|gehe) ich)",
       not: "(?:es|das|diese\\w*|mal|noch|etwas|eine? (?:andere|kürzere))\\b",
     },
     {
@@ -498,7 +498,7 @@ export const german: Language = {
       id: "always_first",
       family: "pattern",
       polarity: "+",
-      head: `(?<adv>normalerweise|meistens|meist|üblicherweise|gewöhnlich|für gewöhnlich|in der regel|oft|häufig|grundsätzlich|typischerweise|generell|morgens|abends|sonntags|samstags|freitags|montags|am wochenende|jeden \\w+|fast immer|standardmäßig|vor jedem \\w+|nach jedem \\w+)[ ,]+(?=(?!${NO_HABIT})\\w+ (?:ich|wir)\\b(?![^,;!?]{0,80} (?:nie|niemals|nicht)\\b))`,
+      head: `(?<adv>normalerweise|meistens|meist|üblicherweise|gewöhnlich|für gewöhnlich|in der regel|oft|häufig|grundsätzlich|typischerweise|generell|morgens|abends|sonntags|samstags|freitags|montags|am wochenende|jeden \\w+|fast immer|standardmäßig|vor jedem \\w+|nach jedem \\w+)[ ,]+(?=(?!${NO_HABIT})\\w+ (?:ich|wir)\\b(?![^,;!?]{0,80} (?:nie|niemals|nicht|lieber|am liebsten|ungern)\\b))`,
       say: "Gewohnheit: {adv} {value}",
     },
     {
@@ -507,6 +507,20 @@ export const german: Language = {
       polarity: "-",
       head: `(?<adv>nie|niemals|fast nie|so gut wie nie)[ ,]+(?=(?!${NO_HABIT})\\w+ (?:ich|wir)\\b)`,
       say: "Gewohnheit: {adv} {value}",
+    },
+    {
+      id: "never_inverted",
+      family: "pattern",
+      polarity: "-",
+      head: `(?=(?:nach|vor|bei|beim|in|im|am|an|auf|unter|während|zum|zur|mit|ohne|seit|bis|zu|wenn|bevor|sobald|als) [^,;!?]{1,50}?,? (?!${NO_HABIT})\\w+ (?:ich|wir) (?:[^\\s,;!?]+ ){0,5}?(?:${NEVER})\\b)`,
+      say: "Gewohnheit: {value}",
+    },
+    {
+      id: "always_inverted",
+      family: "pattern",
+      polarity: "+",
+      head: `(?=(?:nach|vor|bei|beim|in|im|am|an|auf|unter|während|zum|zur|mit|ohne|seit|bis|zu|wenn|bevor|sobald|als) [^,;!?]{1,50}?,? (?!${NO_HABIT})\\w+ (?:ich|wir) (?:(?!nie\\b|niemals\\b|nicht\\b|kein)[^\\s,;!?]+ ){0,5}?(?:${ALWAYS})\\b)(?![^;!?]{0,100}(?:lieber|am liebsten)\\b)`,
+      say: "Gewohnheit: {value}",
     },
     {
       id: "always",
@@ -535,7 +549,7 @@ export const german: Language = {
       family: "identity",
       polarity: "+",
       slot: "name",
-      head: "(?:ich heiße|ich heisse|ich heiß|mein (?:voller |richtiger |vor|nach)?name ist|man nennt mich|alle nennen mich|ich werde (?:von allen )?|freunde nennen mich|meine freunde nennen mich|(?:bitte )?(?:du kannst|sie können|ihr könnt) mich(?: gern| gerne| ruhig| einfach)?|(?:bitte )?nenn(?:e|t)? mich(?: bitte| einfach| ruhig| gern)?|sag(?:t)? (?:einfach |ruhig )?zu mir)(?: (?:übrigens|eigentlich|einfach|jetzt|mit vornamen|mit nachnamen)){0,5}(?! \\w+ (?:ruhig |gern )?(?:genannt|gerufen) werden)",
+      head: "(?:ich heiße|ich heisse|ich heiß|mein (?:voller |richtiger |vor|nach)?name ist|man nennt mich|alle nennen mich|freunde nennen mich|meine freunde nennen mich|(?:bitte )?(?:du kannst|sie können|ihr könnt) mich(?: gern| gerne| ruhig| einfach)?|(?:bitte )?nenn(?:e|t)? mich(?: bitte| einfach| ruhig| gern)?|sag(?:t)? (?:einfach |ruhig )?zu mir)(?: (?:übrigens|eigentlich|einfach|jetzt|mit vornamen|mit nachnamen)){0,5}(?! \\w+ (?:ruhig |gern )?(?:genannt|gerufen) werden)",
       tail: "(?: (?:nennen|genannt|rufen|gerufen)\\b)|(?=$|[.,;!?)]| (?:und|aber|aus|von|in|–|—|-) )",
       not: "(?:nicht|auf|in|das|an|so\\b|wie|dich|willkommen|es|den|die)\\b",
       say: "Heißt {value}",
@@ -653,7 +667,7 @@ export const german: Language = {
   blocks: `vielleicht|eventuell|womöglich|wenn(?! (?:du|es|das|man|jemand|möglich|nötig)\\b)|falls(?! (?:du|es|das|nötig|möglich|relevant)\\b)|angenommen|gesetzt den fall|nehmen wir an|stell dir vor|stellen wir uns vor|ob\\b|als ob|als wäre|was wäre|hypothetisch|theoretisch|(?:${REPORT})(?<!ich (?:\\w+ )?(?:sagte|gesagt|dachte|fand|erzählte))|laut|angeblich|zufolge|heißt es|es heißt(?= ich)|der satz|den satz|satz|zitat|zum beispiel|beispielsweise|beispiel|z\\.b\\.|etwa so|liedtext|songtext|gedicht|slogan|motto|ich (?:habe|hab|hatte) (?:\\w+ ){0,2}(?:nie|niemals|nicht|kein\\w*)(?: \\w+){0,2} (?:gesagt|behauptet|geschrieben|erwähnt|erzählt)|nicht (?:gesagt|behauptet|wahr|so)|ich (?:erinnere mich nicht|glaube nicht|weiß nicht|sage nicht|behaupte nicht|bezweifle|bestreite|meine nicht)|es (?:stimmt|ist) nicht|warum|wieso|weshalb|wie(?! (?:gesagt|erwähnt|du|immer|üblich))|was(?! mich)|wo|wer|welche[rsmn]?|wen|wem|wann|soll|sollte|könnte|würde|hätte|wäre|kann|darf ich|muss ich|früher|damals|im traum|träumte|mein charakter|der erzähler|die figur|in dieser szene|in diesem spiel|in meiner rolle|jemand(?:em|en)?,? (?:der|die)|leute,? die|menschen,? die|nutzer,? die|wer auch|alles,? was|das,? was|etwas,? das|nichts,? was|dinge,? die|der grund|die idee,? dass|die annahme,? dass|die behauptung,? dass|die notiz,? dass|prüfe|teste|zeig mir|sag mir|erklär|frag mich|erinnere mich|hilf mir|ich wünschte|ich wünsche mir|ich frage mich|befürchte|fürchte|angst`,
   supposes:
     "angenommen|gesetzt den fall|nehmen wir (?:mal )?an|stell dir vor|stellen wir uns vor|hypothetisch|mal angenommen|was wäre,? wenn|in dieser szene|in diesem spiel|rollenspiel|tun wir so|tu so|sagen wir|szenario|denken wir uns",
-  asks: "(?:was(?! mich)|wer|wie(?! (?:gesagt|erwähnt|du|schon|immer|üblich))|wo|wohin|woher|wann|warum|wieso|weshalb|welche[rsnm]?|wessen|wem|wen|wieviel|womit|wofür|worauf|wozu|soll|sollte|sollen|sollten|kann|kannst|könnte|könntest|können|könnten|darf|dürfen|muss ich(?=[^?]{0,300}\\?)|müssen wir|müsste|möchtest|willst|hast|hat|habt|haben (?:wir|sie)(?=[^?]{0,300}\\?)|bist|ist es(?=[^?]{0,200}\\?)|ist (?:das|die|der|ein|eine|mein|meine|sein)|sind (?:das|die|sie|es)|gibt es|gibt's|weißt|wisst|kennst|kennt|meinst|findest|magst|(?:habe|mag|wohne|arbeite|bin|trinke|nutze|benutze|brauche|war|werde|esse|nehme) ich(?=[^?]{0,300}\\?)|würdest|würde|hättest|wäre|welch|stimmt es|stimmt das|oder(?=\\W*$)|nicht wahr|gell|formulier|schreib|erstell|mach|gib|zeig|plan|hilf|nenn(?! mich))\\b",
+  asks: "(?:was(?! mich)|wer|wie(?! (?:gesagt|erwähnt|du|schon|immer|üblich))|wo|wohin|woher|wann|warum|wieso|weshalb|welche[rsnm]?|wessen|wem|wen|wieviel|womit|wofür|worauf|wozu|soll|sollte|sollen|sollten|kann|kannst|könnte|könntest|können|könnten|darf|dürfen|muss ich(?=[^?]{0,300}\\?)|müssen wir|müsste|möchtest|willst|hast|hat|habt|haben (?:wir|sie)(?=[^?]{0,300}\\?)|bist|ist es(?=[^?]{0,200}\\?)|ist (?:das|die|der|ein|eine|mein|meine|sein)|sind (?:das|die|sie|es)|gibt es|gibt's|weißt|wisst|kennst|kennt|meinst|findest|magst|(?:habe|mag|wohne|arbeite|bin|trinke|nutze|benutze|brauche|war|werde|esse|nehme) ich(?=[^?]{0,300}\\?)|würdest|würde|hättest|wäre|welch|stimmt es|stimmt das|oder(?=\\W*$)|nicht wahr|gell|(?:formulier|schreib|erstell|mach|gib|zeig|plan|hilf|nenn(?! mich))(?![^?]{0,80} (?:immer|stets|grundsätzlich|nie|niemals|ab jetzt|ab sofort|künftig|in zukunft)(?:$|[ ,.!])))\\b",
   tags: "ok|okay|ja|bitte|gut|klar|verstanden|in ordnung|einverstanden|abgemacht|geht das",
   roleplay:
     "rollenspiel|rpg|textadventure|spielleiter|du bist (?:jetzt |nun |ab jetzt )?(?:ein|eine) (?:\\w+ )?(?:ritter|pirat|piratin|zauberer|hexe|drache|detektiv|vampir|könig|königin|kapitän|wirt|händler|bösewicht)|bleib in der rolle|in der rolle|spiel(?:e|st)? (?:die rolle|einen|eine|du)|du spielst|ich spiele (?:einen|eine|die rolle)|mein charakter|meine figur|in dieser szene|in diesem spiel|tu so|tun wir so|als wärst du|als ob du|aus (?:der )?sicht (?:von|eines|einer)|verkörpere|sprich wie|rede wie|schlüpf in",
@@ -670,7 +684,7 @@ export const german: Language = {
   anaphora:
     "(?:es|das|dies|diese[rsnm]?|den|ihn|ihm|sie|ihr|ihnen|er|dich|dir|mich|mir|uns|euch|beide[sn]?|beides|alles|nichts|etwas|was|wie|wer|warum|so|hier|dort|da|ja|nein|nicht|keine?s?|einer|eine|eins|welche[rs]?|jemand|mehr|weniger|besser|am besten|viel|(?:der|die|das|den|dem) (?:erste|zweite|dritte|letzte|andere|obige|neue|alte)[rsn]?(?: (?:variante|version|option|vorschlag|idee|entwurf|absatz|teil|satz))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:sehr|so|auch|nicht|wenn|wie|aber|und|oder|schon|noch|mehr|zu|mal|gern|gerne|wirklich|jetzt|hier|ist|sind|war|was|total|lieber|besser|an|dass|weil)\\b)|(?:diese[rsnm]?|dieses|dein(?:e|en|em|er)?)\\s|(?:dass|wenn|wie|was|ob|zu)\\s",
   passing:
-    "(?:(?:erste|zweite|dritte|letzte|nächste|einzige|große|größte|eigentliche|aktuelle|jetzige|ganze|neue|alte|konkrete|kurze|andere)[rsnm]? ){0,5}(?:frage|fragen|problem|probleme|punkt|vermutung|build|code|fehler|bug|idee|ideen|sorge|verständnis|annahme|meinung|app|anwendung|server|datei|funktion|test|tests|skript|script|abfrage|ausgabe|eingabe|plan|ziel|absicht|hoffnung|angst|gefühl|eindruck|verdacht|theorie|gedanke|gedanken|ansicht|antwort|bitte|anfrage|wunsch|vorschlag|rat|schluss|argument|these|ansatz|versuch|lösung|schuld|grund|aufgabe|hausaufgabe|aufsatz|entwurf|text|nachricht|mail|e-mail|brief|arbeit|kapitel|absatz|satz|titel|daten|tabelle|spalte|zeile|liste|string|variable|klasse|objekt|methode|komponente|seite|website|webseite|repo|branch|commit|pr|pipeline|deployment|container|cluster|datenbank|schema|migration|modell|prompt|konfiguration|config|einstellungen|setup|umgebung|log|logs|konsole|terminal|fenster|internet|verbindung|wlan|netzwerk|akku|speicher|programm|projekt|ergebnis|kopf|gehirn|augen|rücken|magen|herz|leben|tag|woche|zeit|vergnügen|situation|fall|sachen|version|paket|token|key|schlüssel|passwort|pin|konto|bestellung|flug|zug|bus|lieferung|zahlung|rechnung|budget|essen)|.{0,40}<b>(?:der|die|das|den|weil|wenn|dass|ich|du) .{0,40}",
+    "(?:(?:erste|zweite|dritte|letzte|nächste|einzige|große|größte|eigentliche|aktuelle|jetzige|ganze|neue|alte|konkrete|kurze|andere)[rsnm]? ){0,5}(?:frage|fragen|problem|probleme|punkt|vermutung|build|code|fehler|bug|idee|ideen|sorge|verständnis|annahme|meinung|app|anwendung|server|datei|funktion|test|tests|skript|script|abfrage|ausgabe|eingabe|plan|ziel|absicht|hoffnung|angst|gefühl|eindruck|verdacht|theorie|gedanke|gedanken|ansicht|antwort|bitte|anfrage|wunsch|vorschlag|rat|schluss|argument|these|ansatz|versuch|lösung|schuld|grund|aufgabe|hausaufgabe|aufsatz|entwurf|text|nachricht|mail|e-mail|brief|arbeit|kapitel|absatz|satz|titel|daten|tabelle|spalte|zeile|liste|string|variable|klasse|objekt|methode|komponente|seite|website|webseite|repo|branch|commit|pr|pipeline|deployment|container|cluster|datenbank|schema|migration|modell|prompt|konfiguration|config|einstellungen|setup|umgebung|log|logs|konsole|terminal|fenster|internet|verbindung|wlan|netzwerk|akku|speicher|programm|projekt|ergebnis|kopf|gehirn|augen|rücken|magen|herz|leben|tag|woche|zeit|vergnügen|situation|fall|sachen|version|paket|token|key|schlüssel|passwort|pin|konto|bestellung|flug|zug|bus|lieferung|zahlung|rechnung|budget|essen)|.{0,40}<b>(?:der|die|das|den|weil|wenn|dass|ich|du)\\b.{0,40}",
   states:
     "(?:nicht|kein|zu|so|sehr|ganz|ziemlich|total|schon|fast|gerade|oft|nie|manchmal|kaputt|langsam|down|weg|fertig|bereit|da|hier|dort|leer|voll|tot|offline|über\\b|dass|wie|warum|was|ob|wenn|weil|einfach|klar|falsch|richtig|gut|schlecht|super|toll|schön|schrecklich|furchtbar|krank|müde|beschäftigt|spät|früh|verrückt|ein (?:problem|chaos|bisschen|wenig)|das (?:gleiche|problem|gegenteil)|fällig|überfällig|verloren|kalt|heiß|nass|dreckig|alt\\b|neu\\b|anders|unterschiedlich|unsicher|sicher|abgestürzt|gelöscht|verschwunden|eingefroren|unterwegs|in ordnung|am ende|im eimer|immer|noch|leider|endlich|wieder|auf(?:gebraucht|getreten)|ver\\w+t\\b|ge\\w+t\\b|ge\\w+en\\b)",
   corrects:
