@@ -204,3 +204,12 @@ describe("episodes", () => {
     expect(response.headers.get("allow")).toContain("POST");
   });
 });
+
+test.each(["conv-26/S1", "100% sure?", "ünï çødé 会話", "a#b&c=d", "search"])(
+  "an externalId like %p is found again by its path",
+  async (externalId) => {
+    const made = await server.post("/sessions", { externalId });
+    const found = await server.get(`/sessions/by-external/${encodeURIComponent(externalId)}`);
+    expect([found.status, found.json.id]).toEqual([200, made.json.id]);
+  },
+);

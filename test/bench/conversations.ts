@@ -2,7 +2,8 @@
  * `bun run bench:conversations [episodes]`: how fast exchanges come in, are found, and go away, over HTTP on the whole
  * appliance. Texts are made up: words of a Zipf-like vocabulary, so that common and rare words are about as in speech.
  */
-import { cpus } from "node:os";
+import { Database } from "bun:sqlite";
+import { cpus, loadavg } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { startAppliance, until } from "../support/appliance.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
@@ -95,10 +96,38 @@ async function beside(start: () => Promise<unknown>): Promise<number[]> {
   return times;
 }
 
+/** A table with SQLite's own FTS5 over it, in this process, without HTTP, owners, redaction or vectors: what the machine can do. */
+function reference(
+  texts: readonly [string, string][],
+  queries: readonly string[],
+): { rate: number; ms: number[] } {
+  const db = new Database(":memory:");
+  db.run("CREATE VIRTUAL TABLE t USING fts5(user, reply, tokenize='porter unicode61')");
+  const insert = db.query("INSERT INTO t VALUES (?, ?)");
+  const started = performance.now();
+  for (let from = 0; from < texts.length; from += 200) {
+    db.transaction(() => texts.slice(from, from + 200).forEach((pair) => insert.run(...pair)))();
+  }
+  const rate = texts.length / ((performance.now() - started) / 1000);
+  const find = db.query("SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 20");
+  const ms = queries.map((query) => {
+    const begun = performance.now();
+    find.all(
+      query
+        .split(/\W+/)
+        .filter((part) => part !== "" && !common.includes(part))
+        .join(" OR "),
+    );
+    return performance.now() - begun;
+  });
+  db.close();
+  return { rate, ms };
+}
+
 const loop = monitorEventLoopDelay({ resolution: 1 });
 try {
   process.stdout.write(
-    `${cpus()[0]?.model ?? "?"} × ${cpus().length}, Bun ${Bun.version}, ${EPISODES} episodes, ${models === null ? "no model" : `static stand-in ${STATIC_REPO}`}\n`,
+    `${cpus()[0]?.model ?? "?"} × ${cpus().length}, Bun ${Bun.version}, load ${loadavg()[0]?.toFixed(1)}, ${EPISODES} episodes, ${models === null ? "no model" : `static stand-in ${STATIC_REPO}`}\n`,
   );
   await call("PUT", "/api/settings/memory", {
     enabled: true,
@@ -107,6 +136,7 @@ try {
   });
 
   const queries: string[] = [];
+  const sample: [string, string][] = [];
   let made = 0;
   let insertMs = 0;
   let besideMs: number[] = [];
@@ -118,12 +148,9 @@ try {
       const userMessage = text(20 + Math.floor(random() * 20));
       if (queries.length < QUERIES && random() < 0.02)
         queries.push(userMessage.split(" ").slice(0, 8).join(" "));
-      const line = JSON.stringify({
-        id: `e${made}`,
-        externalId,
-        userMessage,
-        aiResponse: text(40 + Math.floor(random() * 40)),
-      });
+      const aiResponse = text(40 + Math.floor(random() * 40));
+      if (sample.length < 20_000) sample.push([userMessage, aiResponse]);
+      const line = JSON.stringify({ id: `e${made}`, externalId, userMessage, aiResponse });
       lines.push(line);
       bytes += line.length + 1;
     }
@@ -179,6 +206,13 @@ try {
   const context: number[] = [];
   for (const query of queries) context.push((await timed("/context", { query })).ms);
   print("/context, ms", spread(context), "10 / 25");
+
+  const plain = reference(sample, queries);
+  print(
+    `reference: plain FTS5 of ${sample.length}, in memory`,
+    `${plain.rate.toFixed(0)} a second, search ${spread(plain.ms)}`,
+    "–",
+  );
 
   loop.reset();
   const started = performance.now();
