@@ -94,6 +94,13 @@ describe("POST /context", () => {
     expect(answer.data[0].text).toContain("steal");
   });
 
+  test("of several summaries of a session the newest is given", async () => {
+    await api.anna("POST", `/sessions/${session}/summaries`, { maxTokens: 40 });
+    const newest = (await api.anna("POST", `/sessions/${session}/summaries`, {})).json.id;
+    const answer = await context({ query: "boat Albatross in the harbour", kinds: ["summary"] });
+    expect(answer.data.map((row: Any) => row.id)).toEqual([newest]);
+  });
+
   test("a stale summary and a deleted exchange are not given", async () => {
     const made = await api.anna("POST", "/episodes?extract=false", {
       sessionId: session,

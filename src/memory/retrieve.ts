@@ -640,6 +640,8 @@ function sayingOf(row: Loaded): string {
       saying = `${owner} memory ${duplicateKey(row.item.content) || row.item.content.trim()}`;
     else if (row.kind === "episode")
       saying = `${owner} episode ${row.item.userMessage}\0${row.item.aiResponse}`;
+    // Each summary tells its session from the beginning: of several the newest says all.
+    else if (row.kind === "summary") saying = `${owner} summary of ${row.item.sessionId}`;
     else saying = `${owner} ${row.kind} ${row.id}`;
     sayings.set(row.item, saying);
   }
