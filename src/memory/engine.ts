@@ -70,6 +70,8 @@ export type EngineOptions = {
   /** Names this process in job leases. */
   leaseName: string;
   now?: () => number;
+  /** Lets calls that wait for this thread go before the next job. */
+  giveWay?: () => Promise<void>;
 };
 
 export type LocalEngine = ReturnType<typeof joinEngine>["engine"];
@@ -101,7 +103,13 @@ function joinEngine(db: Database, options: EngineOptions) {
   const seal = openSeal(options.config.dataDir);
   const settings = settingsReader(db, seal);
   const metrics = createMetrics();
-  const jobs = createJobs({ db, log, now, leaseName: options.leaseName });
+  const jobs = createJobs({
+    db,
+    log,
+    now,
+    leaseName: options.leaseName,
+    ...(options.giveWay ? { giveWay: options.giveWay } : {}),
+  });
   const transport = createTransport();
   const ask = createAsk({ providers: createProviders({ db, seal }), transport });
   const embedding = createEmbedding({

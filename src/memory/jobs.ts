@@ -53,7 +53,14 @@ export class PartDown extends Error {
 }
 
 /** `leaseName` names this process; what the one before it of the same name held is free at once. */
-export type JobsDeps = { db: Database; log: Log; now: () => number; leaseName: string };
+export type JobsDeps = {
+  db: Database;
+  log: Log;
+  now: () => number;
+  leaseName: string;
+  /** Lets what waits for this thread go first; by default one turn of the loop. */
+  giveWay?: () => Promise<void>;
+};
 export type Jobs = ReturnType<typeof createJobs>;
 
 export function createJobs(deps: JobsDeps) {
@@ -61,6 +68,7 @@ export function createJobs(deps: JobsDeps) {
   const handlers = new Map<string, { run: JobHandler; tries: number; waits: boolean }>();
   const waiting = new Set<Promise<void>>();
   const self = deps.leaseName;
+  const giveWay = deps.giveWay ?? breathe;
   const stopping = new AbortController();
   let wake: (() => void) | null = null;
   let loop: Promise<void> | null = null;
@@ -96,7 +104,7 @@ export function createJobs(deps: JobsDeps) {
         finish(db, row.id);
         ended = true;
       },
-      slice: breathe,
+      slice: giveWay,
       signal: stopping.signal,
     };
     try {
@@ -146,7 +154,7 @@ export function createJobs(deps: JobsDeps) {
             await Promise.race([one, breathe()]);
           } else {
             await ended;
-            await breathe();
+            await giveWay();
           }
           continue;
         }

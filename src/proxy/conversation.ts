@@ -40,7 +40,7 @@ const WHOLE_LIMIT = 1 << 20;
 /** More of a long JSON reply is not captured. */
 const CAPTURE_LIMIT = 8 << 20;
 /** Beyond retrieval's own deadline: for the engine's thread being busy. */
-const SLACK_MS = 250;
+const SLACK_MS = 350;
 const BASE_DEADLINE_MS = 150;
 /** Of a question that is longer its beginning is looked for; of what is recorded more is kept. In UTF-16 units. */
 const QUERY_LIMIT = 16 * 1024;

@@ -24,6 +24,7 @@ type CallMessage = Extract<ToWorker, { kind: "call" }>;
  * arrives, everything else one a turn of the loop.
  */
 const AT_ONCE = new Set(["exchange.record", "exchange.addUsage"]);
+const GIVE_WAY_MS = 20;
 const waiting: CallMessage[] = [];
 let draining = false;
 
@@ -33,7 +34,7 @@ async function receive(message: ToWorker): Promise<void> {
   switch (message.kind) {
     case "open":
       try {
-        opened = openEngine({ config: message.config, log, leaseName: message.leaseName });
+        opened = openEngine({ config: message.config, log, leaseName: message.leaseName, giveWay });
         opened.start();
         send({ kind: "ready" });
       } catch (error) {
@@ -60,6 +61,15 @@ function next(): void {
   if (message) void answer(message);
   draining = waiting.length > 0;
   if (draining) setImmediate(next);
+}
+
+/** Resolves once no call waits, but soon: jobs must go on under load, too. */
+function giveWay(): Promise<void> {
+  const until = performance.now() + GIVE_WAY_MS;
+  return new Promise((resolve) => {
+    const look = () => (waiting.length === 0 || performance.now() > until ? resolve() : setImmediate(look));
+    setImmediate(look);
+  });
 }
 
 async function answer(message: CallMessage): Promise<void> {
