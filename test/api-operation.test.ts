@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { Hono } from "hono";
 import { z } from "zod";
 import { document } from "../src/api/document.ts";
@@ -6,6 +7,7 @@ import type { Env, Principal } from "../src/auth.ts";
 import { mount } from "../src/api/mount.ts";
 import { created, operation, type ApiKey, type Operation } from "../src/api/operation.ts";
 import { errorResponse } from "../src/respond.ts";
+import { startApi } from "./support/api-server.ts";
 import { keyOf, management } from "./support/principal.ts";
 import { listOf, text, time } from "../src/schemas/common.ts";
 
@@ -215,6 +217,20 @@ describe("an operation", () => {
     });
     expect((await app(undefined, [wrong]).request("/api/wrong")).status).toBe(500);
   });
+});
+
+test("the whole document is valid OpenAPI 3.1, and every operation has an id of its own", async () => {
+  const api = await startApi();
+  const made = await api.document();
+  await api.stop();
+  const validator = new Validator();
+  const result = await validator.validate(JSON.stringify(made));
+  expect([result.valid, result.errors]).toEqual([true, undefined]);
+  expect(validator.version).toBe("3.1");
+  const ids = Object.values(made.paths).flatMap((methods) =>
+    Object.values(methods).map((item) => item.operationId),
+  );
+  expect(new Set(ids).size).toBe(ids.length);
 });
 
 test("the document holds every operation with its parameters, bodies and named schemas", () => {
