@@ -82,7 +82,7 @@ export function episodeWeights(
     date: 2,
     near: neighbours.near * between(0.2, 0),
     far: neighbours.far * between(0.12, 0),
-    session: between(0.35, 0.2),
+    session: (0.4 + 0.6 * neighbours.near) * between(0.35, 0.5),
   };
 }
 
