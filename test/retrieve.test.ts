@@ -205,6 +205,7 @@ describe("standing memories and the floor", () => {
     expect(results[0]!.tokens).toBe(estimateTokens(results[0]!.text));
     expect(dropped.every((one) => one.reason.length > 0)).toBe(true);
     expect(dropped.some((one) => one.reason === "below the relevance floor")).toBe(true);
+    expect(dropped.every((one) => one.id.length === 36)).toBe(true);
     expect(resolution).toMatchObject({
       embeddingSource: "static",
       vectorStore: "sqlite-vec",

@@ -95,6 +95,17 @@ export function memoriesBySeqs(db: Database, owner: number, seqs: readonly numbe
   return new Map(rows.map((row) => [row.seq, row]));
 }
 
+/** The uuids of these rows, by seq. */
+export function memoryIds(db: Database, seqs: readonly number[]): Map<number, string> {
+  if (seqs.length === 0) return new Map();
+  const rows = db
+    .query<{ seq: number; id: string }, [string]>(
+      "SELECT seq, id FROM memories WHERE seq IN (SELECT value FROM json_each(?))",
+    )
+    .all(JSON.stringify(seqs));
+  return new Map(rows.map(({ seq, id }) => [seq, id]));
+}
+
 /** The active memory that holds a key. */
 export function activeByKey(db: Database, owner: number, key: string): MemoryRow | null {
   return db

@@ -3,7 +3,7 @@
  * which retrieval is specified: predicate, standing memories, channels, fusion, floor, rerank, near-duplicates, budget.
  */
 import type { Database } from "bun:sqlite";
-import { countAccess } from "../db/memories.ts";
+import { countAccess, memoryIds } from "../db/memories.ts";
 import { ownerId, ownerName, SHARED_OWNER } from "../db/owners.ts";
 import { AppError } from "../error.ts";
 import { duplicateKey } from "../extract/duplicates.ts";
@@ -112,7 +112,11 @@ export function createRetrieval(deps: RetrievalDeps) {
     if (counted.size === 0) return;
     const seqs = [...counted].flatMap(([seq, times]) => Array.from({ length: times }, () => seq));
     counted.clear();
-    db.transaction(() => countAccess(db, seqs, now())).immediate();
+    try {
+      db.transaction(() => countAccess(db, seqs, now())).immediate();
+    } catch {
+      // A statistic: when the database cannot be written now, these accesses stay uncounted.
+    }
   }
 
   async function retrieve(input: RetrieveInput): Promise<RetrieveResult> {
@@ -264,7 +268,7 @@ export function createRetrieval(deps: RetrievalDeps) {
     const block = renderBlock(chosen.map((row) => row.text));
     return {
       results: chosen.map(shown),
-      dropped: dropped.slice(0, DROPPED),
+      dropped: withUuids(db, dropped.slice(0, DROPPED)),
       resolution: resolutionOf(deps, strategy, used, notes, rerankApplied, fromQdrant),
       totalTokensUsed: block === "" ? 0 : estimateTokens(block),
       budgetMaxTokens: budget,
@@ -665,6 +669,19 @@ function drop(dropped: Dropped[], one: Candidate, reason: string): void {
 function dropLoaded(dropped: Dropped[], row: Loaded, reason: string): void {
   const { kind, id, score, tier, ftsRank, ftsScore, vecRank, vecScore, tokens } = row;
   dropped.push({ kind, id, reason, score, tier, ftsRank, ftsScore, vecRank, vecScore, tokens });
+}
+
+/** Memories that were dropped before their rows were loaded are known by number alone; the outside knows their uuid. */
+function withUuids(db: Database, dropped: readonly Dropped[]): Dropped[] {
+  const bare = (one: Dropped) => one.kind === "memory" && /^\d+$/.test(one.id);
+  const ids = memoryIds(
+    db,
+    dropped.filter(bare).map((one) => Number(one.id)),
+  );
+  return dropped.flatMap((one) => {
+    const id = bare(one) ? ids.get(Number(one.id)) : one.id;
+    return id === undefined ? [] : [{ ...one, id }];
+  });
 }
 
 /** Without what only this module needs. */
