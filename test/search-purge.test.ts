@@ -1,7 +1,16 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { transact } from "../src/db/open.ts";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { resolveConfig } from "../src/config.ts";
+import { enqueue } from "../src/db/jobs.ts";
+import { openDatabase, transact } from "../src/db/open.ts";
+import { silentLog } from "../src/log.ts";
+import { openEngine } from "../src/memory/engine.ts";
+import { registerFtsText } from "../src/search/lexical-tables.ts";
+import { until } from "./support/appliance.ts";
 import { purge, withMarks } from "../src/search/purge.ts";
 
 /** The lexical index of memories as the engine makes it, alone in memory. */
@@ -76,4 +85,42 @@ test("whatever came before, a purge leaves no word of what was deleted, and ever
     }),
     { numRuns: 25 },
   );
+}, 60_000);
+
+test("what a process that died had only marked is purged by the job it left", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "recollect-purge-"));
+  const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir } }, {});
+  const first = openEngine({ config, log: silentLog, leaseName: "test" });
+  const line = (at: number) =>
+    JSON.stringify({ externalId: "s", userMessage: at === 0 ? "kept" : `geheimnis ${at}`, aiResponse: "" });
+  const bytes = new TextEncoder().encode(Array.from({ length: 300 }, (_, at) => line(at)).join("\n"));
+  await first.engine.conversations.bulk({ owner: "anna", bytes, firstLine: 1, tooLong: [], extract: false });
+  await first.stop();
+  const file = join(dir, "recollect.db");
+  const holds = () => readFileSync(file).includes("geheim");
+
+  // The deletions are committed, the purge is not begun.
+  const db = openDatabase(file);
+  registerFtsText(db);
+  transact(db, () =>
+    withMarks(db, "episodes", () => db.run("DELETE FROM episodes WHERE user_message <> 'kept'")),
+  );
+  enqueue(
+    db,
+    { type: "purge", ownerId: null, payload: { index: "episodes" }, dedupe: "episodes" },
+    Date.now(),
+  );
+  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+  expect(holds()).toBe(true);
+
+  const second = openEngine({ config, log: silentLog, leaseName: "test" });
+  second.start();
+  await until("the purge", async () => {
+    const { queued, running } = await second.engine.jobs.counts({ owner: null });
+    return queued + running === 0;
+  });
+  await second.stop();
+  expect(holds()).toBe(false);
+  rmSync(dir, { recursive: true });
 }, 60_000);
