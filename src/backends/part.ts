@@ -99,6 +99,7 @@ export function createBackends(deps: BackendsDeps) {
           log.warn("backend.down", { backend: backend.id, reason: sentence(error) });
         });
     }
+    void manager.check();
   }
 
   /** The primary when it is not this box's own database. Throws 503 while it is named but not configured. */

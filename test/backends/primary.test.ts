@@ -75,6 +75,21 @@ describe("primary over HTTP", () => {
     expect((await call("DELETE", `/api/memory/${id}`)).status).toBe(404);
   });
 
+  test("engine-status says how each backend is", async () => {
+    const read = async () =>
+      ((await box.call("GET", "/api/memory/engine-status")).body as { backend: { health: { id: string }[] } })
+        .backend;
+    await until("brain was asked", async () => (await read()).health.some((one) => one.id === "brain"));
+    expect(await read()).toMatchObject({
+      primary: "brain",
+      fallbacks: [],
+      health: [
+        { id: "sqlite", ok: true },
+        { id: "brain", displayName: "brain", ok: true, latencyMs: expect.any(Number) },
+      ],
+    });
+  });
+
   test("a refused write sends nothing", async () => {
     const call = calls(box);
     const before = server.requests.length;
