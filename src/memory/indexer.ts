@@ -14,6 +14,8 @@ const TURN_MS = 100;
 const BATCH = { static: 64, transformers: 8, remote: 32 } as const;
 /** How often a change of the settings, made here or by another process, is looked for. */
 const WATCH_MS = 1000;
+/** A chosen model that is not there is looked for again after this. */
+const MODEL_MS = 3000;
 /** How long after the last batch of an import rows wait for their vectors. */
 const HOLD_MS = 250;
 
@@ -45,9 +47,12 @@ export function createIndexer(deps: IndexerDeps) {
   jobs.handle(
     JOB,
     async (_, run) => {
-      const { embedder } = await embedding.get();
-      // Without a model rows go on waiting; a change of the settings wakes them.
-      if (embedder === null) return;
+      const { embedder, resolution } = await embedding.get();
+      if (embedder === null) {
+        // A model that is chosen may be on its way, or back in a moment. Without one a change of the settings wakes this.
+        if (resolution.source !== null && lacking()) queue(now() + MODEL_MS);
+        return;
+      }
       const started = performance.now();
       for (;;) {
         if (performance.now() < heldUntil) return queue(now() + HOLD_MS);
