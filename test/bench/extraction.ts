@@ -1,6 +1,6 @@
 /**
- * Extraction quality over labelled exchanges: `bun run bench:extraction [FILE] [--misses] [--lang=xx]`.
- * Runs the pure functions with a ledger in the place of the engine, and prints the figures that the description of
+ * Extraction quality over labelled exchanges: `bun run bench:extraction [FILE] [--misses] [--lang=xx] [--engine]`.
+ * Runs the pure functions with a ledger in the place of the engine, or with `--engine` a real one, and prints the figures that the description of
  * the data asks for: by language, by family, quiet negatives, multi-turn lines; with --misses every fault with its text.
  */
 import { existsSync, readFileSync } from "node:fs";
@@ -9,6 +9,8 @@ import { resolve } from "node:path";
 import { corrected, corrects, matchesForget } from "../../src/extract/correct.ts";
 import { extractExchange } from "../../src/extract/exchange.ts";
 import type { Fact, Forget } from "../../src/extract/types.ts";
+import { until } from "../support/appliance.ts";
+import { startTestEngine, type TestEngine } from "../support/engine.ts";
 
 interface Expectation {
   category: string;
@@ -41,36 +43,90 @@ interface Prediction {
   polarity: string;
   content: string;
   origin: string;
-  fact: Fact | null;
+  fact: Stored | null;
 }
 
 const LANGS = ["en", "de", "fr", "es", "pt", "it", "nl", "fi", "zh", "ja"];
 const FAMILIES = ["preference", "decision", "pattern", "identity", "instruction", "correction", "forget"];
 const out = (text = "") => process.stdout.write(`${text}\n`);
 
-/** What is active for one owner, in the order of learning. */
-class Ledger {
-  active: Fact[] = [];
+/** What one owner's memory holds. */
+interface Stored {
+  category: string;
+  type: string | null;
+  polarity: string;
+  content: string;
+  origin: string;
+  patternId: string;
+}
 
-  /** Applies one exchange; gives what it created or changed, and its requests to forget. */
-  apply(user: string, assistant: string): { changed: Fact[]; forgets: Forget[] } {
-    const { facts, forgets } = extractExchange(user, assistant);
-    for (const forget of forgets) this.active = this.active.filter((known) => !matchesForget(forget, known));
-    const changed: Fact[] = [];
-    for (const fact of facts) {
-      let next = fact;
-      if (fact.correction) {
-        const meant = this.active.findLast((known) => corrects(fact, known));
-        if (meant !== undefined) {
-          next = corrected(fact, meant);
-          this.active = this.active.filter((known) => known !== meant);
+/** One owner: says something, and shows what is active. */
+interface Owner {
+  say(user: string, assistant: string): Promise<{ changed: Stored[]; forgets: Forget[] }>;
+  active(): Promise<Stored[]>;
+}
+
+/** The pure functions, and the engine's rules in their shortest form. */
+function ledger(): Owner {
+  let active: Fact[] = [];
+  return {
+    active: () => Promise.resolve(active),
+    say(user, assistant) {
+      const { facts, forgets } = extractExchange(user, assistant);
+      for (const forget of forgets) active = active.filter((known) => !matchesForget(forget, known));
+      const changed: Fact[] = [];
+      for (const fact of facts) {
+        let next = fact;
+        if (fact.correction) {
+          const meant = active.findLast((known) => corrects(fact, known));
+          if (meant !== undefined) {
+            next = corrected(fact, meant);
+            active = active.filter((known) => known !== meant);
+          }
         }
+        active = [...active.filter((known) => known.key !== next.key), next];
+        changed.push(next);
       }
-      this.active = [...this.active.filter((known) => known.key !== next.key), next];
-      changed.push(next);
-    }
-    return { changed: changed.filter((fact) => this.active.includes(fact)), forgets };
-  }
+      return Promise.resolve({ changed: changed.filter((fact) => active.includes(fact)), forgets });
+    },
+  };
+}
+
+/** The same through the engine: recorded, learned by the job, read back. */
+function engineOwner(box: TestEngine, owner: string): Owner {
+  let known = new Map<string, string>();
+  const rows = async () =>
+    (await box.engine.memories.list({ owner, status: "active", limit: 200, offset: 0 })).data;
+  const stored = (row: Awaited<ReturnType<typeof rows>>[number]): Stored => ({
+    category: String(row.metadata["category"]),
+    type: row.type,
+    polarity: String(row.metadata["polarity"]),
+    content: row.content,
+    origin: row.origin,
+    patternId: String(row.metadata["patternId"]),
+  });
+  return {
+    active: async () => (await rows()).map(stored),
+    async say(userMessage, aiResponse) {
+      await box.engine.conversations.createSession({ owner, externalId: "chat" }).catch(() => undefined);
+      await box.engine.conversations.createEpisode({
+        owner,
+        externalId: "chat",
+        userMessage,
+        aiResponse,
+        extract: true,
+      });
+      await until("the jobs to end", async () => {
+        const { queued, running } = await box.engine.jobs.counts({ owner: null });
+        return queued + running === 0;
+      });
+      const now = await rows();
+      const state = (row: (typeof now)[number]) => `${row.content} ${row.confirmedAt}`;
+      const changed = now.filter((row) => known.get(row.id) !== state(row)).map(stored);
+      known = new Map(now.map((row) => [row.id, state(row)]));
+      return { changed, forgets: extractExchange(userMessage, aiResponse).forgets };
+    },
+  };
 }
 
 const fold = (text: string) =>
@@ -139,7 +195,7 @@ function bump(line: Line, family: string, field: keyof Counts): void {
     if (row) row[field] += 1;
 }
 
-function predictionsOf(changed: readonly Fact[], forgets: readonly Forget[]): Prediction[] {
+function predictionsOf(changed: readonly Stored[], forgets: readonly Forget[]): Prediction[] {
   return [
     ...changed.map((fact) => ({
       category: fact.category,
@@ -160,11 +216,11 @@ function predictionsOf(changed: readonly Fact[], forgets: readonly Forget[]): Pr
   ];
 }
 
-function runExchange(line: Line): void {
-  const ledger = new Ledger();
-  for (const text of line.before ?? []) ledger.apply(text, "");
-  const earlier = [...ledger.active];
-  const { changed, forgets } = ledger.apply(line.user ?? "", line.assistant ?? "");
+async function runExchange(line: Line, owner: Owner): Promise<void> {
+  for (const text of line.before ?? []) await owner.say(text, "");
+  const earlier = [...(await owner.active())];
+  const { changed, forgets } = await owner.say(line.user ?? "", line.assistant ?? "");
+  const active = await owner.active();
   const predictions = predictionsOf(changed, forgets);
   const expected = line.expect ?? [];
   for (const one of predictions)
@@ -208,17 +264,16 @@ function runExchange(line: Line): void {
       const known = earlier.filter((fact) => holds(fact.content, old));
       const gone =
         (line.before ?? []).length > 0
-          ? known.every((fact) => !ledger.active.some((now) => now.content === fact.content))
-          : !ledger.active.some((fact) => fact !== match.fact && holds(fact.content, old));
+          ? known.every((fact) => !active.some((now) => now.content === fact.content))
+          : !active.some((fact) => fact.content !== match.content && holds(fact.content, old));
       if (gone) totals.superseded += 1;
-      else
-        faults.push(`NOT SUPERSEDED ${line.id} ${JSON.stringify(ledger.active.map((fact) => fact.content))}`);
+      else faults.push(`NOT SUPERSEDED ${line.id} ${JSON.stringify(active.map((fact) => fact.content))}`);
     }
     if (one.forgets !== undefined) {
       totals.forgottenAll += 1;
       const old = one.forgets;
       const right = earlier.every(
-        (fact) => ledger.active.some((now) => now.content === fact.content) !== holds(fact.content, old),
+        (fact) => active.some((now) => now.content === fact.content) !== holds(fact.content, old),
       );
       if (right) totals.forgotten += 1;
       else
@@ -264,12 +319,11 @@ function runExchange(line: Line): void {
   }
 }
 
-function runTurns(line: Line): void {
-  const ledger = new Ledger();
+async function runTurns(line: Line, owner: Owner): Promise<void> {
   const turns = line.turns ?? [];
   for (let at = 0; at < turns.length; at += 2)
-    ledger.apply(turns[at]?.content ?? "", turns[at + 1]?.content ?? "");
-  const contents = ledger.active.map((fact) => fact.content);
+    await owner.say(turns[at]?.content ?? "", turns[at + 1]?.content ?? "");
+  const contents = (await owner.active()).map((fact) => fact.content);
   const right =
     (line.finalActive ?? []).every((part) => contents.some((content) => holds(content, part))) &&
     (line.finalAbsent ?? []).every((part) => contents.every((content) => !holds(content, part)));
@@ -294,10 +348,14 @@ function table(title: string, rows: Map<string, Counts>): void {
 }
 
 extractExchange("I like tea.", "ok");
+const box = args.includes("--engine") ? startTestEngine({ settings: { enabled: true } }) : null;
+box?.start();
 for (const line of lines) {
-  if (line.turns === undefined) runExchange(line);
-  else runTurns(line);
+  const owner = box === null ? ledger() : engineOwner(box, line.id);
+  if (line.turns === undefined) await runExchange(line, owner);
+  else await runTurns(line, owner);
 }
+await box?.stop();
 
 out(`${file}: ${lines.length} lines; bun ${Bun.version}, ${cpus()[0]?.model ?? "?"}`);
 table("language", byLang);
