@@ -85,23 +85,28 @@ function replaceWords(text: string, old: string, value: string): string | null {
 }
 
 /**
- * What a memory must hold to be meant by a request to forget: stems of the phrase without stop words and without the
- * verbs that every statement has ("live", "work", "like"). Dense scripts as bigrams.
+ * What a memory must hold to be meant by a request to forget: words of the phrase without stop words and without the
+ * verbs that every statement has ("live", "work", "like"), lower case, not stemmed: an index may have stemmed the memory
+ * in another language than the request's. Dense scripts as bigrams.
  */
-export function forgetTerms(phrase: string, lang: Lang): string[] {
+export function forgetWords(phrase: string, lang: Lang): string[] {
   const { keyless } = compile(languages[lang]);
   const plain = lower(phrase);
-  const core = termsOf(plain.replaceAll(keyless, " "), lang);
-  if (core.length > 0) return core;
-  return termsOf(plain, lang);
+  const core = wordsOf(plain.replaceAll(keyless, " "), lang);
+  return core.length > 0 ? core : wordsOf(plain, lang);
 }
 
-function termsOf(text: string, lang: Lang): string[] {
+/** The same as they are compared: stemmed. */
+function forgetTerms(phrase: string, lang: Lang): string[] {
+  return [...new Set(forgetWords(phrase, lang).map((word) => fold(stem(word, lang))))];
+}
+
+function wordsOf(text: string, lang: Lang): string[] {
   const found = new Set<string>();
   for (const run of text.split(/\s+/)) {
     for (const word of wordSpans(run)) {
       if (word.dense) continue;
-      if (!isStopWord(word.text, lang)) found.add(fold(stem(word.text, lang)));
+      if (!isStopWord(word.text, lang)) found.add(word.text);
     }
   }
   for (const run of text.match(/[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+/g) ?? []) {

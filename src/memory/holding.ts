@@ -2,13 +2,14 @@
 import type { Database } from "bun:sqlite";
 import { memoryBySeq, memoryColumns } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
-import { ownerPrefix } from "../search/tokens.ts";
+import { ownerPrefix, stemsOf } from "../search/tokens.ts";
 
 /** Rows that are looked through where there is no index of words, newest first. */
 const SCANNED = 2000;
 
 /**
- * Active memories of an owner that hold every one of these stemmed words, newest first. Where FTS5 is missing: the newest
+ * Active memories of an owner that hold every one of these words, newest first. A word counts in its form of any
+ * language: what a short memory was stemmed in need not be what the statement is. Where FTS5 is missing: the newest
  * active ones, whatever they hold; the caller compares anyway.
  */
 export function wordHolders(db: Database, fts5: boolean) {
@@ -23,7 +24,8 @@ export function wordHolders(db: Database, fts5: boolean) {
         .all(ownerId, SCANNED);
     }
     const prefix = ownerPrefix(ownerId);
-    const match = words.map((word) => `"${prefix}${word.replaceAll('"', "")}"`).join(" AND ");
+    const form = (stem: string) => `"${prefix}${stem.replaceAll('"', "")}"`;
+    const match = words.map((word) => `(${stemsOf(word).map(form).join(" OR ")})`).join(" AND ");
     const found = db
       .query<{ rowid: number }, [string, number]>(
         "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid DESC LIMIT ?",

@@ -7,7 +7,7 @@ import type { MemoryRow } from "../db/memories.ts";
 import { transact } from "../db/open.ts";
 import { countQuality } from "../db/quality.ts";
 import { isBuried } from "../db/tombstones.ts";
-import { corrected, corrects, forgetTerms, matchesForget } from "../extract/correct.ts";
+import { corrected, corrects, forgetWords, matchesForget } from "../extract/correct.ts";
 import type { Known } from "../extract/correct.ts";
 import { duplicateKey } from "../extract/duplicates.ts";
 import type { ExchangeExtraction, Fact, Forget } from "../extract/types.ts";
@@ -53,7 +53,7 @@ export type LearnDeps = {
   ask: (turns: readonly Turn[]) => Promise<ModelAnswer | null>;
   /** Queues a job inside the caller's transaction. */
   queue: (job: NewJob) => void;
-  /** Active memories of an owner that hold all of these words (stemmed); newest first, at most `limit`. */
+  /** Active memories of an owner that hold all of these words, in whatever form; newest first, at most `limit`. */
   holding: (ownerId: number, words: readonly string[], limit: number) => MemoryRow[];
   /** What else an exchange leaves (entities), inside the same transaction. */
   alsoFrom?: (exchange: Turn & { ownerId: number; episodeId: number; model: ModelAnswer | null }) => void;
@@ -200,7 +200,7 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHan
 
     function forget(request: Forget): void {
       const matches = deps
-        .holding(ownerId, forgetTerms(request.phrase, request.lang), MOST_CANDIDATES)
+        .holding(ownerId, forgetWords(request.phrase, request.lang), MOST_CANDIDATES)
         .filter((row) => matchesForget(request, knownOf(row)));
       if (matches.length > MOST_FORGOTTEN) {
         const { row } = insert({
@@ -245,7 +245,7 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHan
       if (old === undefined) return null;
       return (
         deps
-          .holding(ownerId, forgetTerms(old, fact.lang), MOST_CANDIDATES)
+          .holding(ownerId, forgetWords(old, fact.lang), MOST_CANDIDATES)
           .find((row) => corrects({ ...fact, supersedes: old }, knownOf(row))) ?? null
       );
     }

@@ -90,6 +90,13 @@ function languagesOf(source: string): Lang[] {
   return [...new Set([...likely.map((one) => one.lang), "en" as const])];
 }
 
+const STEMMED: readonly Lang[] = ["en", "de", "fr", "es", "pt", "it", "nl", "fi"];
+
+/** A lower-case word as the index may hold it, whatever language its text was taken for. */
+export function stemsOf(word: string): string[] {
+  return [...new Set([fold(word).slice(0, MAX_WORD), ...forms(word, STEMMED)])];
+}
+
 /** The different stems of a word in these languages. */
 function forms(word: string, langs: readonly Lang[]): string[] {
   const found = langs.map((lang) => fold(stem(word, lang)).slice(0, MAX_WORD));
