@@ -56,6 +56,8 @@ function sealed(
 ): MemorySettingsPatch {
   const patch = { ...given };
   checkUrl(patch.customBaseUrl);
+  // The older name of the same.
+  if (patch.strategy === "exact") patch.strategy = "recent";
   if (patch.backendConfigs) {
     const stored = openBackends(readMemorySettings(db).backendConfigs, seal);
     patch.backendConfigs = sealBackends(keepSecrets(stored, patch.backendConfigs), seal);

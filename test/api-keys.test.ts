@@ -90,6 +90,11 @@ describe("/api/keys", () => {
     );
   });
 
+  test("people are not told apart by a header of credentials", async () => {
+    const made = await api.management("POST", "/api/keys", { name: "x", userHeader: "Authorization" });
+    expect(made.json.error.param).toBe("userHeader");
+  });
+
   test("a key's own limit of requests answers 429 with the seconds to wait", async () => {
     const { secret } = (await api.management("POST", "/api/keys", { name: "Slow", requestsPerMinute: 2 }))
       .json;
@@ -126,7 +131,7 @@ describe("/api/keys", () => {
 describe("/api/settings/memory", () => {
   test("takes any subset, answers the whole, and names what is wrong", async () => {
     const put = (body: unknown) => api.management("PUT", "/api/settings/memory", body);
-    expect((await put({ maxTokens: 0, strategy: "recent" })).json).toMatchObject({
+    expect((await put({ maxTokens: 0, strategy: "exact" })).json).toMatchObject({
       maxTokens: 0,
       strategy: "recent",
     });

@@ -7,11 +7,19 @@ export const keyScopes = ["proxy", "read:memory", "write:memory"] as const;
 /** Becomes part of owner names (`keyId:person`), so it holds no colon. */
 export const keyId = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "must be 1 to 64 of a-z, 0-9, dot, dash, underscore")
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    "must be 1 to 64 of A-Z, a-z, 0-9, dot, dash, underscore, beginning with a letter or digit",
+  )
   .refine((id) => id !== "shared", "is the name of the shared pool");
 
 const scopes = z.array(z.enum(keyScopes)).max(3);
-const headerName = z.string().regex(/^[A-Za-z0-9-]{1,100}$/, "must be the name of a header");
+/** Credentials are no names: they would be stored as part of an owner's. */
+const CREDENTIALS = /^(?:authorization|proxy-authorization|cookie|x-api-key|x-recollect-key)$/i;
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,100}$/, "must be the name of a header")
+  .refine((name) => !CREDENTIALS.test(name), "is a header for credentials");
 const fieldName = z.string().regex(/^[A-Za-z0-9_.-]{1,100}$/, "must be the name of a body field");
 
 export const apiKey = z
