@@ -314,7 +314,12 @@ function readCue(
     tidyValue(needsCut(match) ? cutValue(raw, compiled) : raw, compiled),
     LONGEST_VALUE_IN_KEY,
   );
+  // "Actually, the launch is late" corrects nothing.
+  if (cue.id === "the_is" && supersedes === undefined) return null;
   if (cue.family === "forget" || cue.you === true) value = beforeReason(value);
+  // "Denver, hate layovers" lives in Denver; "Porto, Portugal" is one place.
+  if (cue.slot === "home" || cue.slot === "name" || cue.slot === "employer")
+    value = value.replace(/,\s+\p{Ll}.*$/u, "");
   if (!hasSubstance(value)) {
     // "I smoke no more": the verb is all there is.
     const verb = groups["verb"] ?? groups["verb2"];
