@@ -1,0 +1,135 @@
+/** The step after the reply: usage, and with memory the exchange. */
+import type { UsageRow } from "../db/usage.ts";
+import { namedHash } from "../memory/conversation.ts";
+import type { Conversation } from "../memory/conversation.ts";
+import type { Captured } from "../upstream/capture.ts";
+import { costOf, countUsage, tokensOf } from "./account.ts";
+import type { Forwarded } from "./forward.ts";
+import type { Ended } from "./tee.ts";
+import { keepsBlocks, reasonOf } from "./turn.ts";
+import type { Turn } from "./turn.ts";
+
+/** Of what was said this much is recorded, in UTF-16 units. */
+const TEXT_LIMIT = 256 * 1024;
+
+/** The reply has ended. */
+export function finish(turn: Turn, forwarded: Forwarded, ended: Ended, ttftMs: number | null): void {
+  const { deps } = turn;
+  const reason = reasonOf(turn, forwarded);
+  if (turn.prepared && reason === null && turn.prepared.injected > 0) {
+    deps.log.info("memory.injection.injected", {
+      count: turn.prepared.injected,
+      tokens: turn.prepared.tokens,
+      strategy: deps.settings().strategy,
+      placement: forwarded.where,
+      provider: forwarded.upstream.id,
+      model: forwarded.model,
+    });
+  } else if (reason !== null) deps.log.debug("memory.injection.skipped", { reason });
+  if (turn.route.counting) {
+    addUsage(turn, forwarded, forwarded.answer.status, ttftMs);
+    return;
+  }
+  record(turn, forwarded, ended, ttftMs);
+}
+
+/** Hands the exchange to the engine; a request that leaves none leaves its usage row. */
+export function record(turn: Turn, forwarded: Forwarded | null, ended: Ended, ttftMs: number | null): void {
+  const { deps, memory, prepared, conversation, lookup } = turn;
+  const { captured, left, cut } = ended;
+  const row = usageRow(turn, forwarded, left ? 499 : (forwarded?.answer.status ?? 502), ttftMs, captured);
+  const keep = memory.owner !== null && (memory.write || prepared?.receiptId);
+  if (!keep || memory.owner === null) {
+    turn.usage.add(row);
+    return;
+  }
+  countUsage(deps.metrics, [row]);
+  const names = namesAfter(turn, captured);
+  // An in-band error is a failure like a cut: recorded as incomplete, teaching nothing.
+  const broken = cut || captured.failed;
+  deps.engine.exchange
+    .record({
+      owner: memory.owner,
+      lookup,
+      sessionId: prepared?.sessionId ?? null,
+      receiptId: prepared?.receiptId ?? null,
+      write: memory.write,
+      keep: keepsBlocks(deps.settings().injectionPlacement, conversation),
+      provider: forwarded?.upstream.id ?? turn.upstream.id,
+      model: forwarded?.model ?? turn.model,
+      placement: forwarded && forwarded.where !== "none" ? forwarded.where : null,
+      reason: prepared?.receiptId ? reasonOf(turn, forwarded) : null,
+      fallbacks: forwarded?.fallbacks ?? [],
+      user: (conversation.query || conversation.userText).slice(0, TEXT_LIMIT),
+      assistant: captured.text,
+      complete: captured.complete && !left && !broken,
+      cut: broken,
+      wantsTools: captured.wantsTools && captured.complete && !left && !broken,
+      toolCalls: callsSoFar(conversation) + captured.toolCalls.filter(Boolean).length,
+      turn: conversation.turn,
+      after: captured.complete && !left && !broken ? conversation.after(captured.text) : null,
+      names,
+      usage: row,
+    })
+    .catch((error: unknown) => deps.log.error("memory.record.failed", { error }));
+}
+
+/** Tool calls of this exchange that the request itself shows. */
+function callsSoFar(conversation: Conversation): number {
+  const last = conversation.turns.at(-1)?.at ?? -1;
+  return conversation.items.reduce((sum, item) => sum + (item.at > last ? item.calls.length : 0), 0);
+}
+
+/** Names under which the provider keeps the conversation from here. */
+function namesAfter(turn: Turn, captured: Captured): string[] {
+  if (turn.route.wire !== "responses") return [];
+  const kept = turn.lookup.chain.filter(
+    (_, index) => index > 0 || turn.body.json["previous_response_id"] === undefined,
+  );
+  return [...(captured.responseId === null ? [] : [namedHash("response", captured.responseId)]), ...kept];
+}
+
+/** A usage row for a request without a reply. */
+export function addUsage(
+  turn: Turn,
+  forwarded: Forwarded | null,
+  status: number,
+  ttftMs: number | null,
+): void {
+  turn.usage.add(usageRow(turn, forwarded, status, ttftMs, null));
+}
+
+function usageRow(
+  turn: Turn,
+  forwarded: Forwarded | null,
+  status: number,
+  ttftMs: number | null,
+  captured: Captured | null,
+): UsageRow {
+  const upstream = forwarded?.upstream ?? turn.upstream;
+  const model = forwarded?.model ?? turn.model;
+  const answered = captured !== null && status < 400;
+  const { usage, estimated } =
+    captured === null
+      ? { usage: { input: 0, output: 0, cached: 0 }, estimated: false }
+      : tokensOf(captured.usage, answered || status === 499 ? turn.body.text.length / 4 : 0, captured.text);
+  const injected = reasonOf(turn, forwarded) === null ? (turn.prepared?.tokens ?? 0) : 0;
+  return {
+    owner: turn.memory.owner,
+    keyId: turn.principal.kind === "key" ? turn.principal.key.id : null,
+    provider: upstream.id,
+    model,
+    route: turn.route.wire,
+    status,
+    tokensIn: Math.ceil(usage.input),
+    tokensOut: usage.output,
+    tokensInjected: injected,
+    tokensCached: usage.cached,
+    estimated,
+    latencyMs: performance.now() - turn.startedAt,
+    ttftMs,
+    cost: costOf(upstream, model, usage),
+    receiptId: turn.prepared?.receiptId ?? null,
+    at: (turn.deps.now ?? Date.now)(),
+  };
+}

@@ -1,0 +1,81 @@
+/** One request on its way through the pipeline, and what its answer says about memory. */
+import type { Principal } from "../auth.ts";
+import type { Conversation, Wire } from "../memory/conversation.ts";
+import type { Lookup, Prepared } from "../memory/exchange.ts";
+import type { HeaderMap } from "../upstream/headers.ts";
+import type { Upstream } from "../upstream/providers.ts";
+import type { createUsageBuffer } from "./account.ts";
+import type { ParsedBody } from "./body.ts";
+import type { ProxyDeps } from "./deps.ts";
+import type { Forwarded } from "./forward.ts";
+import type { MemoryAccess, Reason } from "./identity.ts";
+
+export interface ConversationRoute {
+  wire: Wire;
+  /** `count_tokens` injects, so that the count is true, and records nothing. */
+  counting?: boolean;
+}
+
+export type Usage = ReturnType<typeof createUsageBuffer>;
+
+/** What the steps share. */
+export interface Turn {
+  deps: ProxyDeps;
+  usage: Usage;
+  route: ConversationRoute;
+  principal: Principal;
+  request: Request;
+  headers: HeaderMap;
+  body: ParsedBody;
+  conversation: Conversation;
+  memory: MemoryAccess;
+  lookup: Lookup;
+  prepared: Prepared | null;
+  reason: Reason | null;
+  requestId: string;
+  startedAt: number;
+  upstream: Upstream;
+  model: string;
+}
+
+/** Whether blocks are put back turn by turn, which `system-first` does only where cache marks make it act as `auto`. */
+export const keepsBlocks = (placement: "auto" | "system-first", conversation: Conversation): boolean =>
+  placement === "auto" || conversation.marked;
+
+/** Tells the client what memory did. */
+export function memoryHeaders(
+  turn: Turn,
+  forwarded: Forwarded | null,
+  headers: Record<string, string>,
+): Record<string, string> {
+  const { prepared } = turn;
+  const reason = reasonOf(turn, forwarded);
+  const injected = reason === null && prepared ? prepared.injected : 0;
+  headers["x-memory-injected"] = String(injected);
+  headers["x-memory-tokens"] = String(injected === 0 ? 0 : prepared!.tokens);
+  if (injected === 0) headers["x-memory-reason"] = reason ?? "nothing-relevant";
+  if (prepared?.receiptId) headers["x-memory-receipt"] = prepared.receiptId;
+  headers["x-omniroute-session-id"] = asHeader(sessionOf(turn));
+  if (headers["x-request-id"] === undefined) headers["x-request-id"] = turn.requestId;
+  return headers;
+}
+
+/** A header holds Latin-1 alone; a name in another script is percent-encoded. */
+const asHeader = (name: string): string =>
+  /^[\x20-\x7e\xa0-\xff]*$/.test(name) ? name : encodeURIComponent(name);
+
+/** Why nothing of memory went through; null when something did. */
+export function reasonOf(turn: Turn, forwarded: Forwarded | null): Reason | null {
+  if (!turn.prepared || turn.prepared.blocks.length === 0) return turn.reason;
+  // Every form was refused, or only the one without memory was taken.
+  return forwarded && (forwarded.rejected || forwarded.form === "none") ? "rejected" : null;
+}
+
+/** Without the engine there is nothing to look a conversation up in: its name, or one derived from how it stood. */
+function sessionOf(turn: Turn): string {
+  const { prepared, lookup } = turn;
+  if (prepared) return prepared.sessionId;
+  if (lookup.named !== null) return lookup.named;
+  if (lookup.chain[0] !== undefined) return `c-${lookup.chain[0]}`;
+  return lookup.history ? `h-${lookup.history.full}` : turn.requestId.slice(0, 128);
+}
