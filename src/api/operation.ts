@@ -73,7 +73,7 @@ type Declaration<P extends Shape, Q extends Shape, B extends z.ZodType, R extend
   rawBody?: { type: string; description: string };
   /** The JSON answer, or in words what is streamed. */
   answer: R | { type: string; description: string };
-  /** Statuses of success besides 200. */
+  /** Statuses of success where 200 is not the only one. */
   statuses?: number[];
   /** At most one running for each owner and name; another is 429 `busy`. */
   exclusive?: string;
