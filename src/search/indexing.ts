@@ -91,14 +91,6 @@ export async function embedBatch(deps: IndexingDeps, limit: number): Promise<Bat
   return { embedded, failed, more, waitMs: more ? 0 : nextWait(db, now) };
 }
 
-/** Rows of an owner that wait for a vector and are not set aside. */
-export function pendingVectors(db: Database, owner: number | null): number {
-  const sql = "SELECT count(*) AS n FROM vec_pending WHERE next_at IS NOT NULL";
-  return owner === null
-    ? db.query<{ n: number }, []>(sql).get()!.n
-    : db.query<{ n: number }, [number]>(`${sql} AND owner_id = ?`).get(owner)!.n;
-}
-
 /** Lets what was set aside of an owner (null: of all) try again; with `all`, everything of it is embedded anew. */
 export function retryVectors(db: Database, all: boolean, now: number, owner: number | null = null): void {
   db.transaction(() => {

@@ -3,12 +3,6 @@
 /** What can be ranked. The number of a kind's rows: memories.seq, and the id of the others. */
 export type Kind = "memory" | "episode" | "entity" | "summary";
 
-/** One row of one channel. Higher scores are better in every channel; rank counts from 1. */
-export interface Hit {
-  readonly id: number;
-  readonly score: number;
-}
-
 /** Where a result's place comes from, as the receipt shows it. */
 export type Tier =
   | "fts5"

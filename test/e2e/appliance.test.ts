@@ -35,7 +35,7 @@ const call = (path: string, init: RequestInit & { as?: string | null } = {}) =>
     headers: {
       authorization: `Bearer ${init.as ?? key()}`,
       "content-type": "application/json",
-      ...init.headers,
+      ...Object.fromEntries(new Headers(init.headers)),
     },
   });
 const say = async (text: string): Promise<string> => {
