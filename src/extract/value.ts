@@ -8,7 +8,7 @@ export const LONGEST_CONTENT = 500;
 const EMOJI =
   /(?:[\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff]|\ud83c[\udc00-\udfff]|[\ud83d-\ud83e][\udc00-\udfff])[\ufe0e\ufe0f\u200d]*/;
 const SEMICOLON = /[;；]|\s[–—-]{1,2}\s|—/;
-const EDGE_START = /^[\s,:;.!?…*_~–—、，。：；！]+/;
+const EDGE_START = /^[\s・•◦▪,:;.!?…*_~–—、，。：；！]+/;
 const EDGE_END = /[\s,:;.!?…*_~–—、，。：；！？～-]+$/;
 const SMILE = /\s*(?:[:;=]-?[)(DPp]|xD|\^\^|<3)$/;
 const LETTER = /[\p{L}\p{N}]/u;

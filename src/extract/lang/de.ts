@@ -249,6 +249,16 @@ export const german: Language = {
       say: "Mag nicht mehr: {value}",
     },
     {
+      id: "like_none_more",
+      family: "preference",
+      polarity: "-",
+      correction: true,
+      head: "ich (?:mag|liebe|möchte) <a>(?:kein|keine|keinen)(?= [^,;!?]{1,80} mehr\\b)",
+      tail: " mehr\\b",
+      tight: true,
+      say: "Mag nicht mehr: {value}",
+    },
+    {
       id: "no_longer",
       family: "pattern",
       polarity: "-",

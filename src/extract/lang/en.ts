@@ -280,6 +280,16 @@ export const english: Language = {
       not: "(?:know|understand|see|get|have access|remember|think|need|care|trust|believe)\\b",
     },
     {
+      id: "like_no_more",
+      family: "preference",
+      polarity: "-",
+      correction: true,
+      head: `${I} (?:don't|do not|dont|never) (?:really )?(?:like|love|enjoy|prefer|care for)(?= [^;!?]{1,100} any ?more)`,
+      tail: ",? any ?more\\b",
+      tight: true,
+      say: "No longer likes {value}",
+    },
+    {
       id: "not_any_more",
       family: "pattern",
       polarity: "-",

@@ -153,7 +153,7 @@ export const dutch: Language = {
       polarity: "+",
       correction: true,
       marked: true,
-      head: "(?:(?:sorry|oeps|ach|oh|nee|wacht|correctie|hm|kleine correctie|pardon)[ ,:!.-]+){0,3}(?:(?:eigenlijk|in feite|om precies te zijn|juister)[ ,]+)?(?:(?:het|dat|hij|zij|ze) (?:is|zijn|heet|moet zijn)|is (?:het|dat)|ik bedoel(?:de)?)(?: (?:eigenlijk|in feite|namelijk|in werkelijkheid|toch|natuurlijk|nu)){0,5} (?<new>.{1,120}?)(?:,? (?:en )?niet|,? in plaats van|,? (?:en )?geen) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
+      head: "(?:(?:sorry|oeps|ach|oh|nee|wacht|correctie|hm|kleine correctie|pardon)[ ,:!.-]+){0,3}(?:(?:eigenlijk|in feite|om precies te zijn|juister)[ ,]+)?(?:(?:het|dat|hij|zij|ze) (?:is|zijn|heet|moet zijn)|(?:is|heet) (?:het|dat|hij|zij|ze)|ik bedoel(?:de)?)(?: (?:eigenlijk|in feite|namelijk|in werkelijkheid|toch|natuurlijk|nu)){0,5} (?<new>.{1,120}?)(?:,? (?:en )?niet|,? in plaats van|,? (?:en )?geen) (?<old>[^,;!?]{1,80}?)(?=\\.?$|[,;!?]| [–—-] |[\\u2600-\\u27bf]|[\\ud83c-\\ud83e])",
       say: "Gecorrigeerd: {new}, niet {old}",
     },
     {
@@ -246,6 +246,16 @@ export const dutch: Language = {
       polarity: "-",
       correction: true,
       head: "ik hou(?:d)? (?:niet (?:meer|langer) van|van (?=[^,;!?]{1,60} niet meer))",
+      say: "Houdt niet meer van {value}",
+    },
+    {
+      id: "like_none_more",
+      family: "preference",
+      polarity: "-",
+      correction: true,
+      head: "ik (?:lust|mag|wil) <a>geen(?= [^,;!?]{1,80} meer\\b)",
+      tail: " meer\\b",
+      tight: true,
       say: "Houdt niet meer van {value}",
     },
     {

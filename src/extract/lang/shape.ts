@@ -2,8 +2,8 @@
  * The one shape of a language file. Patterns are sources of regular expressions, without flags; the reader
  * compiles them case-insensitive and tests them where a clause may begin, on text with straight apostrophes.
  *
- * In `head`, `tail` and `not` a blank stands for white space, `<a>` for up to three of the language's adverbs with
- * the blanks after them, `<A>` for a capital letter, and `\b` for a word boundary that knows accented letters. Quantifiers stay bounded.
+ * A blank stands for white space, `\\w` knows accented letters, `<a>` is up to three of the language's adverbs with the
+ * blanks after them, `<A>` a capital letter, `<b>` the beginning of a word and `\\b` its end. Quantifiers stay bounded.
  */
 import type { Lang } from "../../text/language.ts";
 import type { Category, Polarity } from "../types.ts";
