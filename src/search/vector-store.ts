@@ -184,7 +184,7 @@ export function nearestRows(
 export const MAX_K = 4096;
 
 /** Inner product of `query` with the vector that begins at `from`; the cosine of unit vectors. */
-export function dot(query: Float32Array, vectors: Float32Array | Int8Array, from: number): number {
+export function dot(query: Float32Array, vectors: Float32Array, from: number): number {
   let a = 0;
   let b = 0;
   let c = 0;

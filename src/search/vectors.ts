@@ -29,7 +29,9 @@ import { activeSpace, type Part, type Space } from "./vector-tables.ts";
 /** All that is kept in memory, in bytes. */
 const CACHE_BYTES = 64 * 2 ** 20;
 /** Above this many vectors vec0's scan takes too long to stand in while they are being read. */
-const COLD_SCAN = 100_000;
+const COLD_SCAN = 20_000;
+/** How long vectors are read before other calls get their turn, in milliseconds. */
+const TURN_MS = 6;
 /** Owners of up to this many are then measured whole. */
 const COLD_K = 1024;
 /** Vectors that are read at once, without giving way to other calls. */
@@ -145,6 +147,7 @@ export function createVectorIndex(db: Database): VectorIndex {
     const next: Kept = { held: createHeld(now.dim, n), rev, windows: new Map() };
     const slices = bulkReader(db, now, part, owner);
     const read = vectorReader(db, now, part);
+    let turn = performance.now();
     for (let slice = slices(); slice !== null; slice = slices()) {
       for (const { row, vector } of slice) {
         if (!hasRoom(next.held, 1)) break;
@@ -152,7 +155,9 @@ export function createVectorIndex(db: Database): VectorIndex {
         put(next, { item, window: Math.round((row - item) / vectorRow(0, 1)) }, vector);
       }
       centre(next.held, (at) => wholeAt(next.held, at) ?? read(next.held.rows[at]!));
+      if (performance.now() - turn < TURN_MS) continue;
       await new Promise((resolve) => setImmediate(resolve));
+      turn = performance.now();
     }
     if (seen?.id === now.id) kept.set(keyOf(now, part, owner), next);
   }
