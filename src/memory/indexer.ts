@@ -15,7 +15,7 @@ const BATCH = { static: 64, transformers: 8, remote: 32 } as const;
 /** How often a change of the settings, made here or by another process, is looked for. */
 const WATCH_MS = 1000;
 /** A chosen model that is not there is looked for again after this. */
-const MODEL_MS = 3000;
+const MODEL_MS = 5000;
 /** How long after the last batch of an import rows wait for their vectors. */
 const HOLD_MS = 250;
 
@@ -49,8 +49,9 @@ export function createIndexer(deps: IndexerDeps) {
     async (_, run) => {
       const { embedder, resolution } = await embedding.get();
       if (embedder === null) {
-        // A model that is chosen may be on its way, or back in a moment. Without one a change of the settings wakes this.
-        if (resolution.source !== null && lacking()) queue(now() + MODEL_MS);
+        // A model that is chosen may be on its way, or back in a moment; `auto` chooses none while it is not there.
+        if (resolution.source === null) seen = "";
+        else if (lacking()) queue(now() + MODEL_MS);
         return;
       }
       const started = performance.now();

@@ -64,8 +64,16 @@ describe.skipIf(models === null)("a model from the hub to the first vector", () 
     await card.getByLabel(/^API key/).fill("qdrant-secret-0123456789");
     await card.getByRole("button", { name: "Save" }).click();
     await page.locator(".toast", { hasText: "Saved." }).waitFor();
-    await card.getByRole("button", { name: "Test connection" }).click();
-    await page.locator("#qdrant-state", { hasText: "answers" }).waitFor();
+    // The collection is made in the background; until then the test says that it is not there.
+    await until(
+      "a good answer",
+      async () => {
+        await card.getByRole("button", { name: "Test connection" }).click();
+        await page.locator("#qdrant-state .banner").waitFor();
+        return (await page.locator("#qdrant-state").textContent())?.includes("answers");
+      },
+      60_000,
+    );
     expect(await page.content()).not.toContain("qdrant-secret-0123456789");
     await until(
       "a memory in Qdrant",
