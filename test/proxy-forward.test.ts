@@ -510,11 +510,16 @@ describe("a provider that fails", () => {
 
 describe("the client leaves", () => {
   test("before the first byte and in the middle: the provider is told, and usage says 499", async () => {
-    for (const plan of [{ silent: true }, { text: "x".repeat(4000), every: 5 }]) {
+    for (const plan of [
+      { silent: true },
+      { silent: true, json: true },
+      { text: "x".repeat(4000), every: 5 },
+    ]) {
       upstream.reply(() => plan);
       const before = upstream.asked().length;
       const leave = new AbortController();
-      const request = proxy.post(chat, body({ stream: true }), {}, { signal: leave.signal });
+      const stream = !("json" in plan);
+      const request = proxy.post(chat, body({ stream }), {}, { signal: leave.signal });
       request.catch(() => {});
       await waitFor(() => upstream.asked().length > before);
       const one = upstream.last();

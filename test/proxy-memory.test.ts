@@ -773,3 +773,65 @@ test("passthroughAuth: the client's own authorization goes to the provider, our 
   expect(theirs.last().headers.authorization).toBeUndefined();
   theirs.close();
 });
+
+test("a fallback provider gets a body made by its own policy, from what the client sent", async () => {
+  const first = await startUpstream();
+  const second = await startUpstream({ roles: "first-only" });
+  first.reply(() => ({ status: 503, headers: { "retry-after": "0" } }));
+  proxy.providers.create({ id: "second", baseUrl: second.url, systemRole: "first-only" });
+  proxy.providers.create({ id: "first", baseUrl: first.url, systemRole: "system", fallbacks: ["second"] });
+  const ada = person();
+  await ada.say([], "I prefer TypeScript for new services.");
+  const response = await ada.send(
+    [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "hello" },
+      { role: "assistant", content: "Hello." },
+      { role: "user", content: "What do I prefer for new services?" },
+    ],
+    { model: "first/x" },
+  );
+  expect(response.status).toBe(200);
+  expect(second.last().refused).toBeNull();
+  const roles = (one: MockUpstream) =>
+    (one.last().body["messages"] as Message[]).map((message) => message.role);
+  expect(roles(first)).toEqual(["system", "user", "assistant", "system", "user"]);
+  expect(roles(second)).toEqual(["system", "user", "assistant", "user"]);
+  await response.text();
+  const receipt = await proxy.engine.receipts.get({
+    owner: ada.id(),
+    id: response.headers.get("x-memory-receipt")!,
+  });
+  expect(receipt).toMatchObject({
+    provider: "second",
+    placement: "in-user",
+    fallbacks: expect.arrayContaining(["provider second"]),
+  });
+  first.close();
+  second.close();
+});
+
+test("system-first puts the block at the very front; session scope sees its session alone", async () => {
+  const ada = person();
+  await ada.say([], "I prefer TypeScript for new services.", { "x-session-id": "work" });
+  proxy.settings({ injectionPlacement: "system-first" });
+  const messages: Message[] = [
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "What do I prefer for new services?" },
+  ];
+  await (await ada.send(messages)).text();
+  expect(sent()[0]!.content).toMatch(/^Memory context:/);
+  expect(sent().slice(1)).toEqual(messages);
+  const other = await ada.send(
+    messages,
+    {},
+    { "x-memory-scope": "session", "x-session-id": "elsewhere", "x-memory-mode": "read" },
+  );
+  expect(other.headers.get("x-memory-injected")).toBe("0");
+  const same = await ada.send(
+    messages,
+    {},
+    { "x-memory-scope": "session", "x-session-id": "work", "x-memory-mode": "read" },
+  );
+  expect(Number(same.headers.get("x-memory-injected"))).toBeGreaterThan(0);
+});

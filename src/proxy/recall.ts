@@ -1,7 +1,7 @@
 /** The step before forwarding: which conversation this is, and what memory has for it. */
 import { isObject, namedHash } from "../memory/conversation.ts";
 import type { Conversation, JsonBody, Wire } from "../memory/conversation.ts";
-import type { Lookup, Prepared } from "../memory/exchange.ts";
+import type { Lookup, Prepared } from "../memory/exchange-types.ts";
 import type { HeaderMap } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import type { ProxyDeps } from "./deps.ts";

@@ -1,7 +1,7 @@
 /** One request on its way through the pipeline, and what its answer says about memory. */
 import type { Principal } from "../auth.ts";
 import type { Conversation, Wire } from "../memory/conversation.ts";
-import type { Lookup, Prepared } from "../memory/exchange.ts";
+import type { Lookup, Prepared } from "../memory/exchange-types.ts";
 import type { HeaderMap } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import type { createUsageBuffer } from "./account.ts";
