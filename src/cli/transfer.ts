@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { exportStream, importStream } from "../data/transfer.ts";
 import { createKey, findKey } from "../db/keys.ts";
-import { memorySettingsPatch } from "../memory/settings.ts";
+import { memorySettingsPatch } from "../memory/settings-patch.ts";
 import { writeMemorySettings } from "../db/settings.ts";
 import { formats } from "../importers/read.ts";
 import type { Format } from "../importers/read.ts";

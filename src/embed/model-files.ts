@@ -2,10 +2,16 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DownloadError, sizeOf, type RemoteFile } from "./download.ts";
-import { STATIC_FILES } from "./static.ts";
-import { TRANSFORMERS_FILES, TRANSFORMERS_WEIGHTS } from "./transformers.ts";
 
 export type ModelName = "static" | "transformers";
+
+export const STATIC_FILES = ["config.json", "tokenizer.json", "model.safetensors"] as const;
+export const TRANSFORMERS_FILES = ["config.json", "tokenizer.json", "tokenizer_config.json"] as const;
+/** In order of preference, with the name transformers.js has for them. */
+export const TRANSFORMERS_WEIGHTS = [
+  ["onnx/model_quantized.onnx", "q8"],
+  ["onnx/model.onnx", "fp32"],
+] as const;
 
 /** The files of a model that is complete, else null. */
 export function presentFiles(name: ModelName, folder: string): string[] | null {

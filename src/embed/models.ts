@@ -22,11 +22,12 @@ import {
   place,
   presentFiles,
   stagedName,
+  STATIC_FILES,
   swapIn,
+  TRANSFORMERS_FILES,
+  TRANSFORMERS_WEIGHTS,
   type ModelName,
 } from "./model-files.ts";
-import { openStatic, STATIC_FILES } from "./static.ts";
-import { openTransformers, TRANSFORMERS_FILES, TRANSFORMERS_WEIGHTS } from "./transformers.ts";
 
 export const modelNames: readonly ModelName[] = ["static", "transformers"];
 export type ModelState = "absent" | "downloading" | "ready" | "failed";
@@ -268,11 +269,12 @@ function findModel(
   throw new DownloadError(`There is no model in ${folder}. One has the files ${needed}.`, { again: false });
 }
 
+/** One real embedding. The models' own code is loaded for it alone. */
 async function tryOut(name: ModelName, modelsDir: string, repo: string, dataDir: string): Promise<void> {
   const embedder =
     name === "static"
-      ? await openStatic(join(modelsDir, repo), repo)
-      : await openTransformers({ modelsDir, model: repo, dataDir });
+      ? await (await import("./static.ts")).openStatic(join(modelsDir, repo), repo)
+      : await (await import("./transformers.ts")).openTransformers({ modelsDir, model: repo, dataDir });
   await embedder.embed(["one real embedding"]);
   await embedder.close();
 }

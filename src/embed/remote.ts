@@ -4,8 +4,8 @@
  * https://platform.openai.com/docs/api-reference/embeddings/create
  */
 import { withoutUserInfo } from "./resolve.ts";
-import { unit } from "./static.ts";
 import { EmbeddingError, type Embedder } from "./types.ts";
+import { unit } from "./unit.ts";
 import { cutWindows } from "./windows.ts";
 
 export interface RemoteOptions {

@@ -7,10 +7,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseSafetensors, toFloat32, toIntegers, type Tensor } from "./safetensors.ts";
 import { EmbeddingError, type Embedder } from "./types.ts";
+import { unit } from "./unit.ts";
 import { cutWindows } from "./windows.ts";
 import { createTokenizer, type Tokenizer } from "./wordpiece.ts";
-
-export const STATIC_FILES = ["config.json", "tokenizer.json", "model.safetensors"] as const;
 
 /** Tokens of a window; a mean over more than this says little. Model2Vec's own default. */
 const WINDOW_TOKENS = 512;
@@ -67,16 +66,6 @@ function mean(ids: readonly number[], table: Table, tokenizer: Tokenizer): Float
     else for (let at = 0; at < dimensions; at++) sum[at] = sum[at]! + rows[from + at]! * weights[id]!;
   }
   return unit(sum);
-}
-
-/** Scales a vector to length 1 in place; a zero vector stays zero. */
-export function unit(vector: Float32Array): Float32Array {
-  let square = 0;
-  for (let at = 0; at < vector.length; at++) square += vector[at]! * vector[at]!;
-  if (square === 0) return vector;
-  const scale = 1 / Math.sqrt(square);
-  for (let at = 0; at < vector.length; at++) vector[at] = vector[at]! * scale;
-  return vector;
 }
 
 function readTable(bytes: Uint8Array, vocabulary: number): Table {

@@ -7,16 +7,10 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadOnnx, trimHeap } from "../native.ts";
+import { TRANSFORMERS_FILES, TRANSFORMERS_WEIGHTS } from "./model-files.ts";
 import { EmbeddingError, type Embedder } from "./types.ts";
 import { cutWindows } from "./windows.ts";
 import { createTokenizer } from "./wordpiece.ts";
-
-export const TRANSFORMERS_FILES = ["config.json", "tokenizer.json", "tokenizer_config.json"] as const;
-/** In order of preference, with the name transformers.js has for them. */
-export const TRANSFORMERS_WEIGHTS = [
-  ["onnx/model_quantized.onnx", "q8"],
-  ["onnx/model.onnx", "fp32"],
-] as const;
 
 /** Tokens of a slice, padding counted. */
 const SLICE_TOKENS = 512;

@@ -52,18 +52,8 @@ export const memorySettings = z.strictObject({
 
 export type MemorySettings = z.infer<typeof memorySettings>;
 
-/** What a PUT takes: any subset, strictly. Fields left out keep their value (no default is filled in). */
-export const memorySettingsPatch = z.strictObject(
-  Object.fromEntries(
-    Object.entries(memorySettings.shape).map(([name, field]) => [name, field.unwrap().optional()]),
-  ) as {
-    [Name in keyof typeof memorySettings.shape]: z.ZodOptional<
-      ReturnType<(typeof memorySettings.shape)[Name]["unwrap"]>
-    >;
-  },
-);
-
-export type MemorySettingsPatch = z.infer<typeof memorySettingsPatch>;
+/** What a PUT takes: any subset. The schema is in settings-patch.ts, which only the faces load. */
+export type MemorySettingsPatch = { [Name in keyof MemorySettings]?: MemorySettings[Name] | undefined };
 
 export const defaultSettings: MemorySettings = memorySettings.parse({});
 

@@ -3,7 +3,8 @@ import type { Hono } from "hono";
 import type { Child } from "hono/jsx";
 import type { Env } from "../auth.ts";
 import { invalid, notFound } from "../error.ts";
-import { type MemorySettings, memorySettingsPatch } from "../memory/settings.ts";
+import { type MemorySettings } from "../memory/settings.ts";
+import { memorySettingsPatch } from "../memory/settings-patch.ts";
 import { maskSecret } from "../seal.ts";
 import { check } from "../validate.ts";
 import {
