@@ -11,6 +11,7 @@ import {
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { clock } from "../src/doctor/box.ts";
 import type { Finding } from "../src/doctor/types.ts";
 import { startHub } from "./support/hub.ts";
 import { STATIC_REPO, testModels } from "./support/models.ts";
@@ -143,6 +144,16 @@ describe("doctor", () => {
     expect(of("data folder")).toMatchObject({ state: "warn", todo: expect.stringContaining("chmod 700") });
     expect(of("port")).toMatchObject({ state: "bad", todo: expect.stringContaining("127.0.0.1") });
     expect(readFileSync(path).equals(damaged)).toBe(true);
+  });
+
+  test("a clock that stands before the newest record", () => {
+    const day = 86_400_000;
+    expect(clock(10 * day, 10.5 * day)).toMatchObject({ state: "ok" });
+    expect(clock(10 * day, null)).toMatchObject({ state: "ok" });
+    expect(clock(10 * day, 12 * day)).toMatchObject({
+      state: "bad",
+      todo: expect.stringContaining("Set the clock"),
+    });
   });
 
   test("keyless and reachable by others", async () => {

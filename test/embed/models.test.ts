@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { createModels, type ModelStatus } from "../../src/embed/models.ts";
 import { openStatic } from "../../src/embed/static.ts";
 import { startHub, type Hub } from "../support/hub.ts";
+import { canSandbox, inside } from "../support/sandbox.ts";
 import { STATIC_REPO, testModels, TRANSFORMERS_REPO } from "../support/models.ts";
 
 setDefaultTimeout(60_000);
@@ -210,6 +211,25 @@ describe.skipIf(models === null)("models", () => {
     const why = await reason(create({ freeBytes: () => 5_000_000 }).pull("static"));
     expect(why).toMatch(/^The model needs 31\.8 MB and 5\.0 MB are free in /);
     expect(hub.requests.filter((one) => one.startsWith("GET"))).toEqual([]);
+  });
+
+  test.skipIf(!canSandbox())("a disk that fills on the way is said, and counts as no model", () => {
+    mkdirSync(join(dir, "small"));
+    const script = [
+      process.execPath,
+      join(import.meta.dir, "../support/pull.ts"),
+      join(dir, "small"),
+      hub.endpoint,
+    ];
+    const child = Bun.spawn(inside(`mount -t tmpfs -o size=8m none ${dir}/small`, script), {
+      stdout: "pipe",
+    });
+    return new Response(child.stdout).text().then((text) => {
+      expect(JSON.parse(text)).toMatchObject({
+        state: "failed",
+        error: "The disk is full. Free some space and try again: the download continues.",
+      });
+    });
   });
 
   test("an aborted pull stops; two at once are one", async () => {
