@@ -146,6 +146,13 @@ describe("one memory", () => {
     expect((await api.anna("DELETE", `/api/memory/${id}`)).status).toBe(404);
     expect((await api.anna("GET", "/api/memory/not-a-uuid")).status).toBe(404);
   });
+
+  test("is found by its id in capitals, and asked for by HEAD", async () => {
+    const { id } = await add({ content: "Shouted at" });
+    expect((await api.anna("GET", `/api/memory/${id.toUpperCase()}`)).json.memory.id).toBe(id);
+    const head = await api.anna("HEAD", `/api/memory/${id}`);
+    expect([head.status, head.text]).toEqual([200, ""]);
+  });
 });
 
 describe("POST /api/memory/bulk-delete", () => {

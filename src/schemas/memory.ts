@@ -8,7 +8,8 @@ export const memoryType = z.enum(memoryTypes);
 export const memoryStatus = z.enum(memoryStatuses);
 export const memoryOrigin = z.enum(memoryOrigins);
 export const strategy = z.enum(strategies);
-export const memoryId = z.uuid();
+/** Ids are stored in small letters. */
+export const memoryId = z.uuid().toLowerCase();
 export const sessionName = text({ max: limits.sessionId }).meta({
   description: "The client's own id of a session.",
 });

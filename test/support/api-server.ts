@@ -95,7 +95,7 @@ export async function startApi({ checkAnswers = true, env = {} }: ApiOptions = {
       status: response.status,
       headers: response.headers,
       text,
-      json: isJson ? JSON.parse(text) : null,
+      json: isJson && text !== "" ? JSON.parse(text) : null,
     };
   }
 
