@@ -176,8 +176,11 @@ run("what was there before is filled in, and changes follow in the outbox", asyn
   const before = box.put("Prefers TypeScript over plain JavaScript", "preference:typescript");
   expect(box.mirror.pending()).toBe(0);
   box.connection.enabled = true;
+  expect(box.mirror.pending()).toBe(1);
+  expect((await box.ops.status()).error).toContain("0 of 1 rows of kind memory");
   box.mirror.changed();
   await box.settled();
+  expect(await box.ops.status()).toMatchObject({ enabled: true, pending: 0 });
   expect((await points(box.connection.collection)).map((p) => p.id)).toEqual([before]);
   const added = box.put("Lives in Helsinki", "identity:home");
   await box.settled();

@@ -264,7 +264,23 @@ export function createMirror(deps: MirrorDeps) {
     }
   }
 
-  const pending = (): number => countOutbox(db, OUTBOX) + countOutbox(db, FILL);
+  /** Rows that are not filled in yet, by what they are and how many there are. */
+  function filling(): { kind: Kind; done: number; total: number }[] {
+    const connection = deps.connection();
+    if (!connection.enabled || connection.url === null) return [];
+    return sources.flatMap((source) => {
+      const known = filled(source, connection);
+      if (known?.complete) return [];
+      const total = source.count();
+      return [{ kind: source.kind, done: Math.min(known?.done ?? 0, total), total }];
+    });
+  }
+
+  /** Everything that Qdrant has not heard of yet. */
+  const pending = (): number =>
+    filling().reduce((sum, { done, total }) => sum + total - done, 0) +
+    countOutbox(db, OUTBOX) +
+    countOutbox(db, FILL);
 
   return {
     deps,
@@ -278,6 +294,7 @@ export function createMirror(deps: MirrorDeps) {
     touch,
     search,
     check,
+    filling,
     pending,
     /** Notes of the collections, for the status page. */
     notes: (): string[] => [...opened.values()].flatMap((o) => (o.note === null ? [] : [o.note])),

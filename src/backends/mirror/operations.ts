@@ -251,12 +251,16 @@ export function createOperations(mirror: Mirror) {
     if (!enabled) return { enabled, healthy: false, latencyMs: null, error: null, pending: mirror.pending() };
     if (last === null || deps.now() - last.at > 30_000) await watch();
     const { ok, latencyMs, error } = last?.health ?? { ok: false, latencyMs: 0, error: "not asked yet" };
-    const notes = mirror.notes().join(" ");
+    const progress = mirror
+      .filling()
+      .filter(({ total }) => total > 0)
+      .map(({ kind, done, total }) => `${done} of ${total} rows of kind ${kind} are filled in.`);
+    const said = [...(error === undefined ? [] : [error]), ...mirror.notes(), ...progress].join(" ");
     return {
       enabled,
       healthy: ok,
       latencyMs,
-      error: error ?? (notes === "" ? null : notes),
+      error: said === "" ? null : said,
       pending: mirror.pending(),
     };
   }
