@@ -41,7 +41,8 @@ export function readText(text: string, role: Role): Reading[] {
     if (/\n\s*\n/.test(own.slice(lastEnd, sentence.start).slice(0, 2000))) supposed = false;
     lastEnd = sentence.end;
     const line = own.slice(sentence.start, sentence.end);
-    const tried = languagesOf(line, message);
+    // A reply is in one language; people mix them.
+    const tried = role === "assistant" && message.length > 0 ? message : languagesOf(line, message);
     if (!supposed) supposed = tried.some((compiled) => compiled.supposes.test(line.slice(0, 200)));
     if (supposed) continue;
     readings.push(...readLine(line, sentence, tried, role));

@@ -45,6 +45,8 @@ export interface ReadOptions {
 
 /** Reads one sentence. `text` has straight apostrophes and nothing foreign in it. */
 export function readSentence(text: string, compiled: Compiled, options: ReadOptions): Reading[] {
+  // Most sentences hold nothing that any pattern begins with, and cost no more than the look.
+  if (!mayHold(text, compiled, options.role)) return [];
   let sentence = text;
   let question = options.question;
   if (question) {
@@ -120,6 +122,13 @@ function findCues(sentence: string, compiled: Compiled, options: FindOptions): F
   return found;
 }
 
+function mayHold(sentence: string, compiled: Compiled, role: Role): boolean {
+  for (const at of places(sentence, compiled)) {
+    if (compiled.cuesAt(role, sentence.slice(at, at + LENGTH)).length > 0) return true;
+  }
+  return false;
+}
+
 /** Beginnings of words; of clauses in Japanese, where the cue closes the clause; every character in Chinese. */
 function* places(sentence: string, compiled: Compiled): Generator<number> {
   if (compiled.language.lang === "ja") {
@@ -135,7 +144,7 @@ function* places(sentence: string, compiled: Compiled): Generator<number> {
 }
 
 const JAPANESE_CLAUSE =
-  /(?:^|(?<=[\s、，,：:；…!！])|(?<=(?:ので|から|けど|けれど|ですが|ますが|して|いて|くて|んで)(?=\S)))(?=\S)/g;
+  /(?:^|(?<=^[・•◦▪])|(?<=[\s、，,：:；…!！])|(?<=(?:ので|から|けど|けれど|ですが|ますが|して|いて|くて|んで)(?=\S)))(?=\S)/g;
 
 /** Letters, digits and the apostrophe: a word goes on behind them. */
 function isWordCode(code: number): boolean {
