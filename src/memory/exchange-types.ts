@@ -30,6 +30,8 @@ export interface PrepareInput {
   sharedPool: boolean;
   /** Milliseconds for retrieval; null waits. */
   deadlineMs: number | null;
+  /** Nobody waits for the answer after this time (milliseconds UTC); null for ever. */
+  until: number | null;
   /** False for `count_tokens`, which leaves nothing behind. */
   count: boolean;
 }

@@ -112,6 +112,8 @@ export function createExchanges(deps: ExchangeDeps) {
       fallback: null,
     };
     if (!input.read) return none;
+    // Under a burst the caller may have gone on without memory already; the next one still waits.
+    if (input.until !== null && now() > input.until) return { ...none, reason: "deadline" };
     const old = owner === null ? { rows: [], last: undefined, chain: null } : oldBlocks(owner, input);
     const blocks: Prepared["blocks"] = [];
     const ids = new Set<string>(old.chain?.ids);

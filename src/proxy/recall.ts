@@ -80,6 +80,7 @@ export async function recall(
       scope: memory.scope,
       sharedPool: memory.sharedPool,
       deadlineMs: deadline,
+      until: (deps.now ?? Date.now)() + deadline + SLACK_MS,
       count: !ask.counting,
     });
     const got = await within(work, deadline + SLACK_MS);
