@@ -71,8 +71,12 @@ describe("summarize by age", () => {
     ] as const) {
       expect((await memories.get({ owner, id })).status).toBe("active");
     }
-    // Nothing is left to do, and the summary is not summed up again later.
+    // Nothing is left to do, and later the summary is not summed up again.
     expect((await memories.summarize({ owner: "anna", ...defaults })).archivedCount).toBe(0);
+    clock += 40 * DAY;
+    expect((await memories.summarize({ owner: "anna", ...defaults, dryRun: true })).candidates).toMatchObject(
+      [{ id: fresh.id }],
+    );
 
     const back = await memories.restoreOriginals({ owner: "anna", id: summary.id });
     expect(back).toMatchObject({ restored: 2, held: [], memory: { status: "archived" } });

@@ -131,8 +131,7 @@ export function createSummarizer(deps: SummarizeDeps) {
   ): { id: string; archived: number; saved: number } | null {
     const kept = rows.flatMap((row, at) => {
       const fresh = memoryById(db, owner, row.id);
-      const same = fresh?.status === "active" && fresh.version === row.version && fresh.pinned === 0;
-      return same ? [{ row: fresh, line: lines[at] ?? "" }] : [];
+      return fresh?.version === row.version ? [{ row: fresh, line: lines[at] ?? "" }] : [];
     });
     if (kept.length === 0) return null;
     const { row: summary } = store.put({
@@ -178,7 +177,7 @@ export function createSummarizer(deps: SummarizeDeps) {
         transact(db, () => {
           for (const { row, content } of changes) {
             const fresh = memoryById(db, owner, row.id);
-            if (fresh?.status !== "active" || fresh.version !== row.version) continue;
+            if (fresh?.version !== row.version) continue;
             // Cutting says nothing new, so it does not count as a confirmation.
             store.edit(fresh, { content, confirmed_at: fresh.confirmed_at }, "summarize");
           }
