@@ -391,6 +391,10 @@ run("health makes a real search; the search test shows payloads", async () => {
   });
   const found = await box.ops.searchTest({ query: "tea", topK: 5 });
   expect(found).toMatchObject({ ok: true, results: [{ id, payload: { content: "Drinks oolong tea" } }] });
+  const { embedder: usable } = box;
+  box.embedder = null as never;
+  expect(await box.ops.health()).toMatchObject({ ok: false, error: expect.stringContaining("no model") });
+  box.embedder = usable;
   box.connection.url = null;
   expect(await box.ops.health()).toEqual({ ok: false, latencyMs: 0, error: "not_configured" });
 });

@@ -58,6 +58,15 @@ export function createOperations(mirror: Mirror) {
       const name = mirror.filled("memory")?.physical ?? (await aliasesOf(q)).get(collection) ?? collection;
       const info = await infoOf(q, name);
       if (!info) return { ok: false, latencyMs: took(), error: `There is no collection ${collection} yet.` };
+      const { embeddingModel } = deps.connection();
+      // A store that nothing can be compared with is not well, however ready the server is.
+      if (!(await deps.embedder(embeddingModel))) {
+        const error =
+          embeddingModel === null
+            ? "There is no model that makes vectors for Qdrant."
+            : `The model ${embeddingModel} of Qdrant is not usable.`;
+        return { ok: false, latencyMs: took(), error, collection };
+      }
       const dimension = dimensionOf(info);
       if (dimension !== null)
         await q.call("search", (api, init) =>
