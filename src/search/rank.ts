@@ -334,7 +334,12 @@ function createScorer(
   function signals(): Signals {
     let mass = 0;
     let words = 0;
-    for (const one of lexical.values()) {
+    // Where vectors alone rank, the words of what they found still tell whether anything fits.
+    const held =
+      useWords || query === null
+        ? lexical
+        : lexicalScores(db, query, found.vec?.hits.map((hit) => hit.id) ?? [], saturation);
+    for (const one of held.values()) {
       mass = Math.max(mass, one.mass);
       words = Math.max(words, one.words);
     }
