@@ -91,7 +91,7 @@ export const AUTHORIZATION = /\b((?:bearer|basic|token|apikey|digest) +)([A-Za-z
 export const QUERY =
   /([?&;](?:access_token|api_?key|apikey|key|token|auth|secret|sig|signature|password|passwd|pwd|client_secret|code|sv|x-amz-signature|x-goog-signature)=)([^&\s"'<>#]{6,})/gi;
 /** Digits that may be a payment card. */
-export const CARD = /(?<![\d.,-])(?:[2-6]\d{3})(?:[ -]?\d){9,15}(?![\d]|[.,]\d)/g;
+export const CARD = /(?<![A-Za-z\d.,-])(?:[2-6]\d{3})(?:[ -]?\d){9,15}(?![A-Za-z\d]|[.,]\d)/g;
 /** 40 characters of base64 beside an AWS key id. */
 export const AWS_SECRET =
   /(?<![A-Za-z0-9/+=_-])(?=[A-Za-z0-9/+]{0,39}[A-Z])(?=[A-Za-z0-9/+]{0,39}[a-z])(?=[A-Za-z0-9/+]{0,39}\d)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g;

@@ -97,13 +97,14 @@ function engineOwner(box: TestEngine, owner: string): Owner {
   let known = new Map<string, string>();
   const rows = async () =>
     (await box.engine.memories.list({ owner, status: "active", limit: 200, offset: 0 })).data;
+  const text = (value: unknown) => (typeof value === "string" ? value : "");
   const stored = (row: Awaited<ReturnType<typeof rows>>[number]): Stored => ({
-    category: String(row.metadata["category"]),
+    category: text(row.metadata["category"]),
     type: row.type,
-    polarity: String(row.metadata["polarity"]),
+    polarity: text(row.metadata["polarity"]),
     content: row.content,
     origin: row.origin,
-    patternId: String(row.metadata["patternId"]),
+    patternId: text(row.metadata["patternId"]),
   });
   return {
     active: async () => (await rows()).map(stored),
