@@ -235,8 +235,8 @@ test("the whole document is valid OpenAPI 3.1, and every operation has an id of 
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("the document holds every operation with its parameters, bodies and named schemas", () => {
-  const made = document(operations, "1.2.3");
+test("the document holds every operation with its parameters, bodies and named schemas", async () => {
+  const made = await document(operations, "1.2.3");
   expect(Object.keys(made.paths).slice(0, 4)).toEqual([
     "/api/things/{id}",
     "/api/things/count",

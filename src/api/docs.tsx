@@ -10,10 +10,10 @@ const policy =
   "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 const base = { tag: "Box", method: "get", access: "public" } as const;
 
-/** `make` is called once, when somebody first asks. */
-export function docsOperations(make: () => Document): Operation[] {
-  let made: Document | null = null;
-  const document = () => (made ??= make());
+/** Both are made once, when somebody first asks. */
+export function docsOperations(make: () => Promise<Document>): Operation[] {
+  const document = once(make);
+  const page = once(async () => String(await html`${<DocsPage document={await document()} />}`));
   return [
     operation({
       ...base,
@@ -28,7 +28,7 @@ export function docsOperations(make: () => Document): Operation[] {
       summary: "The same as a page",
       answer: { type: "text/html", description: "a page that loads its own style sheet and nothing else" },
       handle: async () =>
-        new Response(await html`${<DocsPage document={document()} />}`, {
+        new Response(await page(), {
           headers: { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": policy },
         }),
     }),
@@ -43,4 +43,9 @@ export function docsOperations(make: () => Document): Operation[] {
         }),
     }),
   ];
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  return () => (made ??= make());
 }
