@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import { keepSecrets, maskBackends, openBackends, sealBackends } from "./backends/config.ts";
 import { createSession, useLink } from "./db/access.ts";
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, type KeyFields } from "./db/keys.ts";
-import { ownerId, SHARED_OWNER } from "./db/owners.ts";
+import { ownerId, ownerNames, SHARED_OWNER } from "./db/owners.ts";
 import { readMemorySettings, writeMemorySettings } from "./db/settings.ts";
 import { AppError, invalid } from "./error.ts";
 import type { MemorySettings, MemorySettingsPatch } from "./memory/settings.ts";
@@ -18,6 +18,8 @@ export function createAdmin(deps: { db: Database; seal: Seal; now?: () => number
   return {
     /** Whether rows could belong to this owner: a key, a person behind one that was seen, or the shared pool. */
     ownerExists: (name: string): boolean => name === SHARED_OWNER || ownerId(db, name) !== null,
+    /** Keys and the people behind them whose rows were seen, at most `limit`. */
+    ownerNames: (limit: number) => ownerNames(db, limit),
     keys: {
       list: () => listKeys(db),
       find: (id: string) => findKey(db, id),

@@ -54,6 +54,18 @@ test("the list asks whether something newer came, and only then offers it", asyn
   expect(news.html).not.toContain("hx-trigger");
 });
 
+test("people behind a key and the shared pool can be chosen like keys", async () => {
+  const made = await box.call("POST", "/api/keys", { name: "family", userField: "user" });
+  const { secret, key } = made.body as { secret: string; key: { id: string } };
+  await box.call("POST", "/api/memory?user=anna", { content: "Said by Anna" }, secret);
+  await remember(box, "Known to all", { apiKeyId: "shared" });
+  const { html } = await visitor.get(`/dashboard/memory?owner=${key.id}:anna`);
+  expect(html).toContain("Said by Anna");
+  expect(html).not.toContain("Known to all");
+  expect(html).toContain(`<option value="${key.id}:anna" selected="">family, anna</option>`);
+  expect(html).toContain('<option value="shared">shared pool</option>');
+});
+
 describe("adding", () => {
   test("without script: back to the list, which tells it once", async () => {
     const sent = await visitor.post("/dashboard/memory/new", {

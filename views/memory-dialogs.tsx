@@ -104,7 +104,7 @@ export const AddDialog = ({
           <Select
             {...field}
             name="apiKeyId"
-            options={[...ownerOptions(owners, draft.apiKeyId), { value: "shared", text: "shared pool" }]}
+            options={ownerOptions(owners, draft.apiKeyId)}
             value={draft.apiKeyId}
           />
         </Field>

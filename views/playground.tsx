@@ -124,7 +124,7 @@ export const PlaygroundPage = ({ chrome, form, errors, owners, answer }: Playgro
       title="Playground"
       sub="Ask as a client would, and see what would be remembered. Nothing is sent or changed."
     />
-    {owners.length === 0 ? (
+    {owners.every((owner) => owner.id === "shared" || owner.revoked) ? (
       <Banner kind="warn">
         <p>
           <b>There is no API key yet.</b> Memories belong to a key.

@@ -37,7 +37,7 @@ const Item = ({ item, owners }: { item: ReviewItem; owners: readonly Owner[] }) 
   const { memory, episode, replaces } = item;
   const said = episode ? (memory.origin === "assistant" ? episode.aiResponse : episode.userMessage) : "";
   const label = cut(memory.content, 60);
-  const confidence = memory.metadata["confidence"];
+  const { confidence, matches } = memory.metadata;
   return (
     <li class="review" id={`r-${memory.id}`}>
       <input type="checkbox" name="id" value={memory.id} aria-label={`Select: ${label}`} />
@@ -54,6 +54,12 @@ const Item = ({ item, owners }: { item: ReviewItem; owners: readonly Owner[] }) 
           <span>{ago(memory.createdAt)}</span>
           {typeof confidence === "number" ? <span>confidence {confidence.toFixed(2)}</span> : null}
         </p>
+        {memory.metadata["forget"] === true ? (
+          <p class="replaces">
+            A request to forget: approving it archives{" "}
+            {count(Array.isArray(matches) ? matches.length : 0, "memory", "memories")}.
+          </p>
+        ) : null}
         {replaces ? (
           <p class="replaces" {...voice(replaces.content)}>
             Replaces{" "}

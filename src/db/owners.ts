@@ -26,6 +26,14 @@ export function ownersOfKey(db: Database, keyId: string): { id: number; name: st
     .all(keyId, `${keyId}:`, `${keyId};`);
 }
 
+/** The first owners in the order they were seen, without those of the engine itself (`~verify`). */
+export function ownerNames(db: Database, limit: number): string[] {
+  return db
+    .query<{ name: string }, [number]>("SELECT name FROM owners WHERE name NOT LIKE '~%' ORDER BY id LIMIT ?")
+    .all(limit)
+    .map((row) => row.name);
+}
+
 /** The name of an owner's number, or null. */
 export function ownerName(db: Database, id: number): string | null {
   return db.query<{ name: string }, [number]>("SELECT name FROM owners WHERE id = ?").get(id)?.name ?? null;

@@ -143,10 +143,13 @@ async function failed(c: StudioContext, deps: StudioDeps, thrown: unknown): Prom
     : error.code === "not_found"
       ? "The address is not complete, or what it named is gone."
       : text;
+  // The shell asks the engine; when that is what failed, the sentence alone is better than nothing.
+  const chrome = await chromeOf(c, deps).catch(() => null);
+  if (chrome === null) return c.text(text, error.status as 500);
   return show(
     c,
     <ErrorPage
-      chrome={await chromeOf(c, deps)}
+      chrome={chrome}
       status={error.status}
       title={title}
       text={explained}

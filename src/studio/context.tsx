@@ -17,7 +17,7 @@ import type { Transport } from "../upstream/transport.ts";
 import { Partial, Toast } from "../../views/actions.tsx";
 import type { Errors } from "../../views/fields.tsx";
 import type { Chrome, Theme } from "../../views/layout.tsx";
-import type { Owner } from "../../views/owners.ts";
+import { type Owner, ownerName } from "../../views/owners.ts";
 import type { HealthMemo } from "./health.ts";
 import { type Done, words } from "./words.ts";
 
@@ -134,9 +134,21 @@ async function tokensAdded(deps: StudioDeps): Promise<number | null> {
   return withMemory === 0 ? null : tokensInjected / withMemory;
 }
 
-/** Keys as owners, revoked ones too, since their memories stay. */
-export const ownersOf = (deps: StudioDeps): Owner[] =>
-  deps.admin.keys.list().map((key) => ({ id: key.id, name: key.name, revoked: key.revokedAt !== null }));
+/** Owners that a select offers at most. */
+const OWNERS = 200;
+
+/** Keys first, revoked ones too, since their memories stay; then the people behind them, and the shared pool. */
+export function ownersOf(deps: StudioDeps): Owner[] {
+  const keys = deps.admin.keys
+    .list()
+    .map((key) => ({ id: key.id, name: key.name, revoked: key.revokedAt !== null }));
+  const known = new Set(keys.map((key) => key.id));
+  const people = deps.admin
+    .ownerNames(OWNERS)
+    .filter((id) => id.includes(":") && !known.has(id))
+    .map((id) => ({ id, name: ownerName(keys, id), revoked: false }));
+  return [...keys, ...people, { id: "shared", name: "shared pool", revoked: false }];
+}
 
 const type = { "content-type": "text/html; charset=utf-8" };
 

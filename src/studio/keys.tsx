@@ -139,7 +139,7 @@ export function keysRoutes(app: Hono<Env>, deps: StudioDeps): void {
     const key = await find(c.req.param("id"));
     const { fields } = await readForm(c);
     admin.keys.revoke(key.id);
-    if (fields["memories"] === "true") await forget(key.id);
+    if (fields["memories"] === "true") await engine.owners.erase({ owner: key.id });
     return leave(c, BASE, { code: "key-revoked" });
   });
 
@@ -148,22 +148,11 @@ export function keysRoutes(app: Hono<Env>, deps: StudioDeps): void {
   );
   app.post(`${BASE}/:id/forget`, async (c) => {
     const key = await find(c.req.param("id"));
-    const deleted = await forget(key.id);
+    const { memories: deleted } = await engine.owners.erase({ owner: key.id });
     return isPart(c)
       ? leave(c, BASE, { code: "deleted-many", n: deleted })
       : finish(c, { code: "deleted-many", n: deleted }, { to: BASE });
   });
-
-  const forget = async (owner: string): Promise<number> => {
-    let deleted = 0;
-    // Pinned ones stay in a bulk deletion by filter; here all of them go, so they are named.
-    for (;;) {
-      const { data } = await engine.memories.list({ owner, limit: 200, offset: 0 });
-      if (data.length === 0) return deleted;
-      const ids = data.map((memory) => memory.id);
-      deleted += (await engine.memories.bulkDelete({ owner, selection: { ids }, dryRun: false })).deleted;
-    }
-  };
 }
 
 const readDraft = (fields: Fields, scopes: readonly string[]): KeyDraft => ({
