@@ -132,6 +132,8 @@ describe("learn and recall", () => {
     upstream.reply(() => "You prefer Postgres for storage.");
     for (let i = 0; i < 10; i++) await ada.say(talk, "What do I prefer for storage?");
     expect(ada.memories()).toHaveLength(1);
+    // Said ten times in the same words, answered in the same words: ten exchanges.
+    expect(ada.episodes()).toHaveLength(11);
   });
 
   test("the receipt says what was injected, and why", async () => {

@@ -267,7 +267,7 @@ export function createExchanges(deps: ExchangeDeps) {
               },
               complete: input.complete,
               turnHash: input.turn ? Buffer.from(input.turn.bare, "hex") : null,
-              createdAt: null,
+              createdAt: at,
             },
             at,
           );

@@ -1,5 +1,5 @@
 /**
- * `bun run bench:proxy [--quick] [--only=json,stream,many,throughput,memory,recall]`: what the proxy adds, beside a direct
+ * `bun run bench:proxy [--quick] [--streams=N --seconds=N] [--only=json,stream,many,throughput,memory,recall]`: what the proxy adds, beside a direct
  * call and @portkey-ai/gateway in the same run. Added = percentile through us minus percentile direct. RECOLLECT_BINARY
  * measures a build instead of the sources.
  */
@@ -21,6 +21,10 @@ const only = process.argv
   ?.slice(7)
   .split(",");
 const wanted = (part: string) => !only || only.includes(part);
+const numberFlag = (name: string) => {
+  const value = process.argv.find((arg) => arg.startsWith(`--${name}=`))?.split("=")[1];
+  return value === undefined ? undefined : Number(value);
+};
 const root = join(import.meta.dir, "../..");
 const children: Subprocess[] = [];
 const folders: string[] = [];
@@ -247,11 +251,11 @@ async function main(): Promise<void> {
   }
 
   if (wanted("many")) {
-    const seconds = quick ? 6 : 30;
+    const seconds = numberFlag("seconds") ?? (quick ? 6 : 30);
     const frames = seconds * 5;
     const many = await mock(`frames=${frames}`, "every=200");
     const server = await box(many, false);
-    const count = quick ? 500 : 2000;
+    const count = numberFlag("streams") ?? (quick ? 500 : 2000);
     const theirs = await runStreams(direct(many, "chat", 0, true), count, 1, frames, 1000);
     let peak = 0;
     const watch = setInterval(() => (peak = Math.max(peak, rss(server.pid))), 500);
