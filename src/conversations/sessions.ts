@@ -95,14 +95,17 @@ export function createSessions(deps: ConversationDeps) {
   /**
    * Deletes the session with its episodes and summaries, their index rows, and every copy of their text; with
    * `memories` also what was learned from them. A long session goes in many short transactions, the row itself in the
-   * last one, so that a crash in between leaves a shorter session that can be deleted again.
+   * last one, so that a crash in between leaves a shorter session that can be deleted again. `partOfMany`: the caller
+   * deletes more and finishes the purge itself.
    */
-  async function remove(input: Caller & { id: number; memories: boolean }): Promise<{ success: true }> {
+  async function remove(
+    input: Caller & { id: number; memories: boolean; partOfMany?: boolean },
+  ): Promise<{ success: true }> {
     const session = find(input, input.id);
     const owner = ensureOwner(db, session.apiKeyId);
     // Many rows leave marks in the index, which then is merged once; few are taken out of it one by one.
     const indexes = ["episodes", ...(input.memories ? (["memories"] as const) : [])] as const;
-    const many = episodeIdsOf(db, input.id, MANY_ROWS).length === MANY_ROWS;
+    const many = input.partOfMany === true || episodeIdsOf(db, input.id, MANY_ROWS).length === MANY_ROWS;
     for (let size = 20, gone = false; !gone;) {
       const started = performance.now();
       gone = transact(db, () => {
@@ -129,8 +132,9 @@ export function createSessions(deps: ConversationDeps) {
       size = nextBatch(size, performance.now() - started, 500);
       if (!gone) await breathe();
     }
-    if (many) await deps.purge.run(indexes);
-    else db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (input.partOfMany === true) return { success: true };
+    await deps.purge.finish(indexes);
+    if (!many) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     return { success: true };
   }
 

@@ -385,7 +385,7 @@ function joinEngine(db: Database, options: EngineOptions) {
           qdrant.touchOwner(input.to);
           return merged;
         },
-        ...createOwnerEraser({ db, memories, conversations }),
+        ...createOwnerEraser({ db, memories, conversations, purge }),
       },
       related: createRelated({ db }),
       models: createModelCalls(embedding),
@@ -414,6 +414,8 @@ function joinEngine(db: Database, options: EngineOptions) {
       await housekeeping.stop();
       indexer.stop();
       await jobs.stop();
+      // What was deleted is in no file of a box that has stopped.
+      await purge.finish(["episodes", "memories"]);
       retrieval.flush();
       await backends.stop();
       await qdrant.stop();

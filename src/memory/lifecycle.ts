@@ -302,7 +302,7 @@ export function createMemories(deps: MemoriesDeps) {
 
   /** Deletes for good by ids, or by a filter (pinned ones stay); at most `limit` of a filter's matches, when given. */
   async function bulkDelete(
-    input: Caller & { selection: Selection; dryRun: boolean; limit?: number },
+    input: Caller & { selection: Selection; dryRun: boolean; limit?: number; partOfMany?: boolean },
   ): Promise<{ matched: number; deleted: number; dryRun: boolean }> {
     const act = input.dryRun
       ? null
@@ -319,7 +319,9 @@ export function createMemories(deps: MemoriesDeps) {
         : countMemories(db, filterOf(input, input.selection)).total) >= MANY_ROWS;
     const around = many ? (batch: () => void) => deps.purge.marking(INDEXES, batch) : undefined;
     const { matched, acted } = await walk(input, input.selection, true, act, input.limit, around);
-    if (many) await deps.purge.run(INDEXES);
+    // Whoever deletes page by page has the index merged once, with the last page.
+    const more = input.partOfMany === true || (input.limit !== undefined && acted >= input.limit);
+    if (!more) await deps.purge.finish(INDEXES);
     if (acted > 0) {
       countQuality(db, "deletedByUser", acted, now());
       db.run("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -6,8 +6,8 @@ import type { Jobs } from "./jobs.ts";
 export type Purge = {
   /** Deletes many rows inside the caller's transaction, and makes sure that a purge follows. */
   marking(indexes: readonly LexicalIndex[], deletions: () => void): void;
-  /** Does the purge now, in short steps. */
-  run(indexes: readonly LexicalIndex[]): Promise<void>;
+  /** Does what is due now, in short steps; nothing where no deletion was marked. */
+  finish(indexes: readonly LexicalIndex[]): Promise<void>;
 };
 
 /** The job is for a process that died; in this one the purge runs when its deletions are done. */
@@ -36,12 +36,14 @@ export function createPurge({ db, jobs, now }: { db: Database; jobs: Jobs; now: 
       else if (second === undefined) withMarks(db, first, deletions);
       else withMarks(db, first, () => withMarks(db, second, deletions));
     },
-    async run(indexes) {
+    async finish(indexes) {
+      const due = db.query("SELECT 1 FROM jobs WHERE type = 'purge' AND dedupe = ? AND state = 'queued'");
       for (const index of indexes) {
+        if (due.get(index) === null) continue;
         await merge(index);
         db.query("DELETE FROM jobs WHERE type = 'purge' AND dedupe = ? AND state = 'queued'").run(index);
+        db.run("PRAGMA wal_checkpoint(TRUNCATE)");
       }
-      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     },
   };
 }
