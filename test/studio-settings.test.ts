@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Appliance, startAppliance, until } from "./support/appliance.ts";
+import { startHttpBackend } from "./support/http-backend.ts";
 import { chat } from "./support/studio-data.ts";
 import { remember, signIn, type Visitor } from "./support/studio.ts";
 
@@ -248,6 +249,31 @@ describe("engine", () => {
     await visitor.post("/dashboard/settings/backends/brain", { ...fields, remove: "true" });
     expect(await settings()).toMatchObject({ fallbackBackends: [], backendConfigs: {} });
   });
+});
+
+test("a backend that is down takes its memories along, never the settings that mend it", async () => {
+  const backend = startHttpBackend({ apiKey: "backend-secret-0123456789" });
+  const brain = { type: "http", baseUrl: backend.url, apiKey: "backend-secret-0123456789" };
+  await box.call("PUT", "/api/settings/memory", { backendConfigs: { brain }, primaryBackend: "brain" });
+  await remember(box, "Lives elsewhere");
+  expect((await visitor.get("/dashboard/memory")).html).toContain("Lives elsewhere");
+  const play = await visitor.get("/dashboard/memory?tab=playground&query=Who+lives+elsewhere");
+  expect(play.status).toBe(200);
+  expect(play.html).not.toContain('name="asOf"');
+  await backend.stop();
+  const down = await visitor.get("/dashboard/memory");
+  expect(down.status).toBe(503);
+  expect(down.html).toContain("The memory backend brain cannot be used now");
+  for (const path of [
+    "/dashboard/memory?tab=engine",
+    "/dashboard/settings/memory",
+    "/dashboard/settings/keys",
+  ]) {
+    expect((await visitor.get(path)).status).toBe(200);
+  }
+  await visitor.post("/dashboard/settings/backends/sqlite/role", { role: "primary" });
+  expect((await visitor.get("/dashboard/memory")).status).toBe(200);
+  await box.call("PUT", "/api/settings/memory", { backendConfigs: {}, fallbackBackends: [] });
 });
 
 describe("the first request", () => {

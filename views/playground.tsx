@@ -14,6 +14,8 @@ export interface PlayForm {
   maxTokens: string;
   apiKeyId: string;
   asOf: string;
+  /** Whether the memories' own backend knows what was valid then. */
+  lookBack: boolean;
 }
 
 const strategies: [string, string][] = [
@@ -96,9 +98,11 @@ export const AskForm = ({
             value={form.apiKeyId}
           />
         </Field>
-        <Field {...field} name="asOf" label={labels.asOf}>
-          <Input {...field} name="asOf" value={form.asOf} more={{ type: "date" }} />
-        </Field>
+        {form.lookBack ? (
+          <Field {...field} name="asOf" label={labels.asOf}>
+            <Input {...field} name="asOf" value={form.asOf} more={{ type: "date" }} />
+          </Field>
+        ) : null}
         <div class="push">
           <Submit>
             <Icon name="play" />

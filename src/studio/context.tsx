@@ -95,7 +95,10 @@ function takeFlash(c: StudioContext): Chrome["toast"] {
 /** The shell's own facts. Two small calls, made beside those of the page. */
 export async function chromeOf(c: StudioContext, deps: StudioDeps): Promise<Chrome> {
   const [waiting, tokensARequest] = await Promise.all([
-    deps.engine.memories.list({ owner: null, status: "pending", limit: 1, offset: 0 }),
+    // A memory backend that is down must not take the settings with it that could mend that.
+    deps.engine.memories
+      .list({ owner: null, status: "pending", limit: 1, offset: 0 })
+      .catch(() => ({ total: 0 })),
     tokensAdded(deps),
   ]);
   return {

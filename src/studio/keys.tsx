@@ -41,13 +41,10 @@ export function keysRoutes(app: Hono<Env>, deps: StudioDeps): void {
   const withCounts = async (): Promise<KeyView[]> =>
     Promise.all(
       admin.keys.list().map(async (key) => {
-        const { total } = await engine.memories.list({
-          owner: key.id,
-          status: "active",
-          limit: 1,
-          offset: 0,
-        });
-        return { ...key, memories: total };
+        const counted = await engine.memories
+          .list({ owner: key.id, status: "active", limit: 1, offset: 0 })
+          .catch(() => null);
+        return { ...key, memories: counted?.total ?? null };
       }),
     );
 

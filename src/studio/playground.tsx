@@ -37,6 +37,7 @@ function formOf(c: StudioContext, deps: StudioDeps): PlayForm {
     maxTokens: c.req.query("maxTokens") ?? String(settings.maxTokens),
     apiKeyId: c.req.query("apiKeyId") ?? owners[0]?.id ?? "",
     asOf: c.req.query("asOf") ?? "",
+    lookBack: settings.primaryBackend === "sqlite",
   };
 }
 
