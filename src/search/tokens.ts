@@ -55,18 +55,19 @@ export function indexTokens(owner: number, text: string): string {
 export function queryTerms(owner: number, query: string): QueryTerm[] {
   const prefix = ownerPrefix(owner);
   const source = lower(query.length > MAX_TEXT ? query.slice(0, MAX_TEXT) : query);
-  const langs = languagesOf(source);
-  if (!langs.includes("en")) langs.push("en");
+  const likely = languagesOf(source);
+  const langs = [...new Set([...likely, "en" as const])];
+  const idle = (word: string) => likely.some((lang) => isStopWord(word, lang));
   const terms = new Map<string, QueryTerm>();
   const held = new Map<string, QueryTerm>();
   eachWord(source, (word, dense) => {
     if (terms.size >= MAX_QUERY_WORDS) return;
     if (dense) {
-      for (const part of denseTokens(word)) if (!isStopWord(part, langs[0]!)) put(terms, [prefix + part]);
+      for (const part of denseTokens(word)) if (!idle(part)) put(terms, [prefix + part]);
       return;
     }
     const tokens = forms(word, langs).map((form) => prefix + form);
-    put(isStopWord(word, langs[0]!) ? held : terms, tokens);
+    put(idle(word) ? held : terms, tokens);
   });
   return [...(terms.size > 0 ? terms : held).values()].slice(0, MAX_QUERY_WORDS);
 }

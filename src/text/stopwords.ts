@@ -11,7 +11,7 @@ import type { Lang } from "./language.ts";
 
 /** Words the lists lack although questions are full of them. */
 const MORE: Record<Lang, string> = {
-  en: `im i'm ive dont doesnt didnt isnt wasnt cant wont whats thats lets us ok okay please also just get got
+  en: `a whose yes im i'm ive dont doesnt didnt isnt wasnt cant wont whats thats lets us ok okay please also just get got
     gets getting yet still even really maybe tell know say said something anything someone anyone many much
     what's who's how's where's which's when's why's it'll that'll there any about may might shall else`,
   de: `ich's gibt gab geht mal schon gern bitte danke eben ganz immer mehr sagen dass wann warum wieso weshalb wofür
