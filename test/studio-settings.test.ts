@@ -209,6 +209,12 @@ describe("engine", () => {
     expect(await settings()).toMatchObject({ customBaseUrl: null, customModelId: null });
   });
 
+  test("the quality of what was learned is shown", async () => {
+    const { html } = await visitor.get("/dashboard/memory?tab=engine");
+    expect(html).toContain("Said again");
+    expect(html).toContain("must stay at 0");
+  });
+
   test("status and reindex are parts that poll themselves, or stop", async () => {
     const status = await visitor.get("/dashboard/memory/engine/status", { part: true });
     expect(status.html).toContain('hx-trigger="every 5s"');

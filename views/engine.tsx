@@ -2,6 +2,7 @@
 import type { Child } from "hono/jsx";
 import { Post, Submit } from "./actions.tsx";
 import { type JobGroup, JobsTable } from "./engine-jobs.tsx";
+import { type Quality, QualityTable } from "./engine-quality.tsx";
 import { type ModelState, type SourceForm, SourceForms } from "./engine-source.tsx";
 import { type Errors, Input, Row, Switch } from "./fields.tsx";
 import { Bar, Dot, type State } from "./figures.tsx";
@@ -53,6 +54,7 @@ export interface EngineProps {
   rerank: RerankForm;
   rerankErrors: Errors;
   jobs: JobGroup[];
+  quality: { week: Quality; ever: Quality } | null;
   qdrant: Child;
   backends: Child;
   dialog?: Child;
@@ -252,6 +254,11 @@ export const EnginePage = (props: EngineProps) => (
     >
       {props.backends}
     </Section>
+    {props.quality ? (
+      <Section id="quality" title="Quality" sub="Whether what is learned is worth keeping.">
+        <QualityTable {...props.quality} />
+      </Section>
+    ) : null}
     <Section id="jobs" title="Jobs" sub="Work that goes on behind the requests. It survives a restart.">
       <JobsTable jobs={props.jobs} />
     </Section>

@@ -79,6 +79,7 @@ export async function enginePage(
       rerank={extras.rerank?.form ?? rerankOf(settings)}
       rerankErrors={extras.rerank?.errors ?? {}}
       jobs={jobs}
+      quality={status.quality ? { week: status.quality.last7Days, ever: status.quality } : null}
       qdrant={qdrant}
       backends={backends}
       dialog={extras.dialog}
