@@ -109,7 +109,8 @@ function findCues(sentence: string, compiled: Compiled, options: FindOptions): F
     if ((quotes[quote]?.[0] ?? sentence.length) < at) continue;
     const best = bestCue(sentence, at, cues, compiled, options);
     if (best === null) continue;
-    const clause = clauseStart(sentence, at, next, compiled);
+    // "My X is …" has its subject in front: nothing is fronted before it.
+    const clause = clauseStart(sentence, at, next, compiled, best.compiled.cue.slot === "my");
     if (clause === null) continue;
     const { cue } = best.compiled;
     if ((options.asked || at >= options.limit) && cue.inQuestion !== true) continue;
@@ -215,7 +216,13 @@ function bestCue(
 }
 
 /** Where the clause of a cue at `at` begins, or null when the cue stands inside another clause. */
-function clauseStart(sentence: string, at: number, after: number, compiled: Compiled): number | null {
+function clauseStart(
+  sentence: string,
+  at: number,
+  after: number,
+  compiled: Compiled,
+  subject: boolean,
+): number | null {
   const from = Math.max(after, at - BEFORE);
   const before = sentence.slice(from, at);
   let delimiter = 0;
@@ -241,6 +248,7 @@ function clauseStart(sentence: string, at: number, after: number, compiled: Comp
   const join = compiled.joins.exec(since);
   if (join !== null) return boundary + join.index;
   if (compiled.language.lang === "ja") return at;
+  if (subject) return null;
   if (trimmed.length <= 160 && compiled.fronts.test(trimmed)) return boundary;
   return null;
 }

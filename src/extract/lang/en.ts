@@ -9,8 +9,7 @@ const VERB_USE =
   "(?:use|be using|adopt|start using|keep using|stay with|stick with|stick to|standardi[sz]e on|rely on|build (?:it |this )?(?:on|with)|deploy to|host (?:it |this )?on|run (?:it |this )?on)";
 const VERB_TURN =
   "(?:switch (?:over )?to|switch(?:ing)? .{1,30}? (?:over )?to|move (?:over )?to|migrate to|change to|convert to|upgrade to|go back to)";
-const VERB_TAKE =
-  "(?:go with|go for|opt for|choose|pick|select|settle (?:on|for)|take|buy|get|order|book|hire)";
+const VERB_TAKE = "(?:go with|go for|opt for|choose|pick|select|settle (?:on|for)|take)";
 const MONTHLY =
   "(?:day|morning|evening|night|week|weekend|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter)s?";
 
@@ -85,11 +84,19 @@ export const english: Language = {
     },
     // Instructions: the outermost cue decides.
     {
-      id: "remember",
+      id: "remember_asked",
       family: "instruction",
       polarity: "+",
       whole: true,
       inQuestion: true,
+      head: "(?:(?:please|pls|plz|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|i need you to|you should|you must)[ ,]+(?:please |pls |also |just |always )?){1,3}(?:remember|keep in mind|bear in mind|don't forget|do not forget|dont forget|never forget|make a (?:mental )?note|make note|memori[sz]e|note down|store|save (?:it )?for later|take note)(?: for (?:me|later|next time|the future|future chats?|the record))?[ ,]*(?:that|:|-)(?= ?\\S)",
+      not: "(?:time|day|one time|thing|trick|guy|movie|song|article|conversation|moment|bug|function|file|discussion|when|for me|for later)\\b(?! (?:is|are|was|has|must|runs|starts|needs|should|will)\\b)",
+    },
+    {
+      id: "remember",
+      family: "instruction",
+      polarity: "+",
+      whole: true,
       head: "(?:(?:please|pls|plz|and|also|just|always|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|i need you to|you should|you must)[ ,]+(?:please |pls |also |just |always )?){0,3}(?:remember|keep in mind|bear in mind|don't forget|do not forget|dont forget|never forget|make a (?:mental )?note|make note|memori[sz]e|note down|store|save (?:it )?for later|take note)(?: for (?:me|later|next time|the future|future chats?|the record))?[ ,]*(?:that|:|-)(?= ?\\S)",
       not: "(?:time|day|one time|thing|trick|guy|movie|song|article|conversation|moment|bug|function|file|discussion|when|for me|for later)\\b(?! (?:is|are|was|has|must|runs|starts|needs|should|will)\\b)",
     },
@@ -99,7 +106,7 @@ export const english: Language = {
       polarity: "+",
       whole: true,
       head: "(?:(?:please|pls|plz|also|just|always)[ ,]+){0,2}(?:remember|keep in mind|bear in mind|don't forget|never forget|memori[sz]e)(?=[ ,:]+(?:i|i'm|i've|my|our|we|we're|the \\S+ (?:is|are)|to (?:always|never|use|add|run|write|check|ask|call|include|put|keep|answer|reply))\\b)",
-      not: "(?:my (?:last|previous|earlier) (?:question|message)|the (?:first|last) \\S+ (?:is|are)|we (?:talked|discussed|said|had|were)|i (?:said|asked|told|mentioned))\\b",
+      not: "(?:i(?:'m| am) (?:always )?(?:here|there|proud)|you|my (?:last|previous|earlier) (?:question|message)|the (?:first|last) \\S+ (?:is|are)|we (?:talked|discussed|said|had|were)|i (?:said|asked|told|mentioned))\\b",
     },
     {
       id: "from_now_on_not",
@@ -160,6 +167,7 @@ export const english: Language = {
       first: true,
       whole: true,
       head: "(?:(?:please|pls|and)[ ,]+)?(?=(?:never|don't ever|do not ever) (?:again )?(?:answer|respond|reply|write|use|give|speak|talk|call me|add|include|format|show|start|end|put|ask|explain|address|sign|tell me|be|prefix|name|translate|return|list|wrap|quote|cite|mention|provide|run|assume|treat|suggest|refer|spell|round|convert|sort|touch|change|edit|delete|commit|push|send|recommend|apologi[sz]e|say|make|invent)\\b)",
+      not: "(?:never|don't ever) (?:give up|say (?:never|die)|stop|mind|change\\W*$)",
       say: "Instruction: {value}",
     },
     // Corrections.
@@ -359,11 +367,18 @@ export const english: Language = {
       not: "(?:it|that|this|them|you|the (?:idea|third|second|middle))\\b",
     },
     {
+      id: "like_the",
+      family: "preference",
+      polarity: "+",
+      head: `(?:${I}|we)(?: (?:really|truly|absolutely|just|still|also|always|honestly|simply|quite|do|totally|so|both|genuinely)){0,3} (?:like|love|enjoy|adore) (?=the (?:ocean|sea|mountains?|beach|outdoors|countryside|rain|snow|cold|heat|sun|winter|summer|spring|autumn|fall|smell|sound|taste|feeling|feel|quiet|silence|dark|woods|forest|desert|city|theatre|theater|opera|cinema|arts?|command line|terminal|window|aisle|\\d|<A>)\\b)`,
+      not: "the (?:sound of (?:it|that)|look of|way)\\b",
+    },
+    {
       id: "like",
       family: "preference",
       polarity: "+",
-      head: `(?:${I}|we|${I}'ve|${I} have)(?: (?:really|truly|absolutely|strongly|much|very much|generally|usually|personally|actually|just|still|also|always|definitely|honestly|simply|quite|kind of|kinda|sort of|particularly|especially|do|totally|completely|mostly|only|now|so|rather|genuinely|secretly|both|have|even|typically|normally|tend to|would always|deeply|sincerely|fucking|all|too|would say i|think i|guess i|believe i|find i|must say i|have to say i|admit i|guess|will always)){0,3} (?:prefer|preferred|like|liked|love|loved|enjoy|enjoyed|adore|favou?r|dig|fancy|relish|cherish|appreciate)(?: (?:a lot|very much|so much))?`,
-      not: "(?:to (?:see|know|hear|have (?:a|the|this)|get (?:a|the|this)|think|believe|understand|ask|add|point|note|mention|say|help|discuss|learn how|try|be able)\\b|your (?:help|advice|input|feedback|idea|suggestion|work|answer|time|version|draft|patience)|any (?:help|feedback|advice|input)|the (?:help|idea|effort|sound of|look of|way|feedback|first|second|third|last|latter|former|new (?:one|version)|old one|most|best|result|output|answer|suggestion|draft|other)\\b|what |how |where (?:this|you|it)|when you|if |so far|better\\b|more\\b|most\\b|best\\b|because|\\S+ (?:so far|better|the most)$)",
+      head: `(?:${I}|we|${I}'ve|${I} have)(?: (?:really|truly|absolutely|strongly|much|very much|generally|usually|personally|actually|just|still|also|always|definitely|honestly|simply|quite|kind of|kinda|sort of|particularly|especially|do|totally|completely|mostly|only|now|so|rather|genuinely|secretly|both|have|even|typically|normally|tend to|would always|deeply|sincerely|fucking|all|too|would say i|think i|guess i|believe i|find i|must say i|have to say i|admit i|guess|will always)){0,3} (?:prefer|like|love|enjoy|adore|favou?r|dig|fancy|relish|cherish|(?<=(?:'ve|have|always) )(?:preferred|liked|loved|enjoyed|adored))(?: (?:a lot|very much|so much))?`,
+      not: "(?:(?<=(?:like|love|enjoy|adore) )the\\b|to(?=$|[.,;!?])|all (?:the|these|those|of)|(?:his|her|their|its|our friendship)\\b|[^;.,!?]{1,60} (?:them|you|him|this(?! (?:week|year|month|project|app|time|language|framework|job|kind|sort|type|repo|codebase|team|purpose))|these|those)\\b|to (?:see|know|hear|have (?:a|the|this)|get (?:a|the|this)|think|believe|understand|ask|add|point|note|mention|say|help|discuss|learn how|try|be able)\\b|your (?:help|advice|input|feedback|idea|suggestion|work|answer|time|version|draft|patience)|any (?:help|feedback|advice|input)|the (?:help|idea|effort|sound of|look of|way|feedback|first|second|third|last|latter|former|new (?:one|version)|old one|most|best|result|output|answer|suggestion|draft|other)\\b|what |how |where (?:this|you|it)|when you|if |so far|better\\b|more\\b|most\\b|best\\b|because|\\S+ (?:so far|better|the most)$)",
     },
     {
       id: "but_dislike",
@@ -409,7 +424,7 @@ export const english: Language = {
       id: "chose",
       family: "decision",
       polarity: "+",
-      head: `(?:${I}|we|${I}'ve|${I} have|we've|we have)(?: (?:just|finally|now|already|ultimately|eventually|have|recently|also|then|therefore|instead|definitely|since|deliberately|both|all|went and|only|at last|simply)){0,5} (?:decided (?:on|for|in favou?r of)|chose|chosen|picked(?: out)?|selected|went (?:with|for)|gone (?:with|for)|ended up (?:with|choosing|picking|going with|going for|buying|using|taking|getting|on|selecting)|settled (?:on|for)|opted for|landed on|wound up with|adopted|stuck with|committed to|standardi[sz]ed on|bought|ordered|signed up (?:with|for)|booked|hired)`,
+      head: `(?:${I}|we|${I}'ve|${I} have|we've|we have)(?: (?:just|finally|now|already|ultimately|eventually|have|recently|also|then|therefore|instead|definitely|since|deliberately|both|all|went and|only|at last|simply)){0,5} (?:decided (?:on|for|in favou?r of)|chose|chosen|picked(?: out)?|selected|went (?:with|for)|gone (?:with|for)|ended up (?:with|choosing|picking|going with|going for|buying|using|taking|getting|on|selecting)|settled (?:on|for)|opted for|landed on|wound up with|stuck with|committed to|standardi[sz]ed on)`,
       not: "(?:it|that|this|them|him|her|up|you|to|the wrong|a wrong|poorly|wisely|badly|well|wrong|correctly|not|the (?:following|first|second|third|last|latter|former|above|below|same)|my (?:words|battles)|random|some|an? (?:error|bug|fight)|from)\\b",
       sayAssistant: "Assistant chose {value}",
     },
@@ -418,7 +433,7 @@ export const english: Language = {
       family: "decision",
       polarity: "+",
       head: `(?:${AM}|we're|we are)(?: (?:now|definitely|just|probably|also|officially|all)){0,5} (?:going|sticking|staying|settling|running) (?:with|for|on)(?= \\S)`,
-      not: "(?:it|that|this|them|him|her|my (?:gut|wife|husband|friends?|family|kids?)|the flow|you|him|her|a friend|friends|holidays?|vacation|a (?:walk|run|trip|hike|break)|walks?|fumes|empty|\\S+ (?:friends|kids))\\b",
+      not: "(?:it|that|this|them|him|her|my (?:gut|wife|husband|friends?|family|kids?)|the flow|my\\b|you|him|her|a friend|friends|holidays?|vacation|a (?:walk|run|trip|hike|break)|walks?|fumes|empty|\\S+ (?:friends|kids))\\b",
       say: "Decided on {value}",
       sayAssistant: "Assistant chose {value}",
     },
@@ -460,7 +475,7 @@ export const english: Language = {
       family: "decision",
       polarity: "+",
       head: `${WILL}(?: (?:just|probably|definitely|then|also|now|instead|simply|actually|be|therefore|certainly|finally|always|only|have to|mainly|mostly)){0,5} (?:${VERB_USE}|using|adopting)`,
-      not: "(?:it|that|this|them|your (?:advice|suggestion|version|code|answer|idea)|the (?:first|second|third|last|latter|former|following|above|other)\\b|these|those|the (?:bathroom|toilet|loo|stairs|lift|elevator|restroom|search|time|opportunity|occasion)\\b|more (?:memory|time|space|cpu|power|energy|ram)|up|(?:the |a )?\\S+ tool\\b)",
+      not: "(?:it|that|this|them|(?:your|my) (?:advice|suggestion|version|code|answer|idea|voice|time|own words|head|brain|hands|skills|experience|platform)|the (?:first|second|third|last|latter|former|following|above|other)\\b|these|those|the (?:bathroom|toilet|loo|stairs|lift|elevator|restroom|search|time|opportunity|occasion)\\b|more (?:memory|time|space|cpu|power|energy|ram)|up|(?:the |a )?\\S+ tool\\b)",
       say: "Decided to use {value}",
     },
     {
@@ -468,7 +483,7 @@ export const english: Language = {
       family: "decision",
       polarity: "+",
       head: `${WILL}(?: (?:just|probably|definitely|then|also|now|instead|simply|actually|therefore|certainly|finally)){0,5} ${VERB_TAKE}`,
-      not: "(?:it|that|this|them|him|her|you|your|up|back|over|off|on|out|in|into|to|some|any|care|care of|a (?:look|break|bit|nap|shower|bath|walk|moment|second|photo|picture|while|closer|guess|chance|seat|step|coffee|beer|drink|run|few|stab|hike|swim|snack|better|new (?:one|job)|refund|headache)|notes?|time|part|advantage|another|an? (?:error|exception|answer|idea|email|hour)|the (?:kids?|dog|car|bus|train|train home|first|second|third|last|latter|former|following|day|afternoon|morning|blame|time|rest|chance|opportunity|other|hint|point|message|mail|milk|door|phone)|there|home|married|sick|started|going|ready|rid|paid|used|better|worse|fired|hit|lost|dressed|my (?:kids?|dog|mother|father|mom|dad|wife|husband|time|chances?|coat|things)|two|three|all|everything|something|anything|questions?|whatever|from)\\b",
+      not: "(?:it|that|this|them|him|her|you|your|up|back|over|off|on|out|in|into|to|some|any|care|care of|a (?:look|break|bit|nap|shower|bath|walk|moment|second|photo|picture|while|closer|guess|chance|seat|step|coffee|beer|drink|run|few|shot|stab|hike|swim|snack|better|new (?:one|job)|refund|headache)|notes?|time|part|advantage|another|an? (?:error|exception|answer|idea|email|hour)|the (?:kids?|dog|car|bus|train|train home|first|second|third|last|latter|former|following|day|afternoon|morning|blame|time|rest|chance|opportunity|other|hint|point|message|mail|milk|door|phone)|there|home|married|sick|started|going|ready|rid|paid|used|better|worse|fired|hit|lost|dressed|my (?:kids?|dog|mother|father|mom|dad|wife|husband|time|chances?|coat|things)|two|three|all|everything|something|anything|questions?|whatever|from)\\b",
     },
     // Habits.
     {
@@ -476,7 +491,7 @@ export const english: Language = {
       family: "pattern",
       polarity: "-",
       head: `(?:${I}|we)(?: (?:almost|practically|basically|really|just|also|personally|honestly|simply|pretty much))? (?<adv>never(?: ever)?|hardly ever|rarely|seldom|almost never)`,
-      not: "(?:said|say that|told|thought|knew|know (?:what|how|why|when|if|where)|had|have (?:had|been|seen|heard|used|tried)|was|were|been|saw|seen|got|get (?:an?|the|this|that|it|why|how|any)|did|done|heard|asked|meant|mean|mind|again|wanted|expected|understood|understand|realised|realized|received|tried|used|went|came|made|found|felt|noticed|imagined|believed|believe|figured|learned|learnt|could|would|will|should|can|let|guess|forget|stop wondering|really (?:understood|got|liked|thought|knew|had|said)|actually|quite|liked|loved|agreed|intended|promised|claimed|mentioned|wrote|gave|took|read (?:that|the|this|it|your)|ran into|saw|ordered|paid|met|finished|started|bought|worked|lived|owned|visited|played|needed|cared|believed|signed|happened|remember|see (?:it|this|that|the|any)|in (?:my|a million)|once|more|in)\\b",
+      not: "(?:want|wanna|wish|hope|(?:give|gave) up|said|say that|told|thought|knew|know (?:what|how|why|when|if|where)|had|have (?:had|been|seen|heard|used|tried)|was|were|been|saw|seen|got|get (?:an?|the|this|that|it|why|how|any)|did|done|heard|asked|meant|mean|mind|again|wanted|expected|understood|understand|realised|realized|received|tried|used|went|came|made|found|felt|noticed|imagined|believed|believe|figured|learned|learnt|could|would|will|should|can|let|guess|forget|stop wondering|really (?:understood|got|liked|thought|knew|had|said)|actually|quite|liked|loved|agreed|intended|promised|claimed|mentioned|wrote|gave|took|read (?:that|the|this|it|your)|ran into|saw|ordered|paid|met|finished|started|bought|worked|lived|owned|visited|played|needed|cared|believed|signed|happened|remember|see (?:it|this|that|the|any)|in (?:my|a million)|once|more|in)\\b",
       say: "Habit: {adv} {value}",
     },
     {
@@ -492,7 +507,7 @@ export const english: Language = {
       family: "pattern",
       polarity: "+",
       head: `(?:${I}|we)(?:'m| am|'ll)? (?:(?:do|also|just|almost|nearly|really|pretty much|quite|very|most|more|generally|still|personally|am|will|have|can) ){0,2}(?<adv>usually|always|often|typically|normally|generally|frequently|regularly|mostly|habitually|routinely|almost always|nearly always|invariably|as a rule|by default|most of the time|tend to|am used to|like clockwork|ordinarily|customarily|commonly|automatically|more often than not)`,
-      not: "(?:don't|do not|dont|won't|wouldn't|can't|didn't|never|not|prefer|preferred|like|love|hate|wanted|thought|knew|been|had|felt|wondered|assumed|believed|was|were|said|told|got|did|loved|hated|dreamed|imagined|considered|found|figured|hoped|used to|tried|went|came|(?:get|getting|see|seeing|receive|run into|end up with|hit) (?:.{0,30} )?(?:errors?|exceptions?|warnings?|fail\\w*|crash\\w*|timeouts?|null|undefined|nan|empty|[45]\\d\\d|wrong|stuck|this|the same)|wonder|be grateful|happy to|glad to|appreciate|welcome|remember|available to|can|could|would|thinking|sure|surprised|confused|stuck|speaking|a (?:bit|pleasure)|the (?:case|same)|good|bad|better|so |i |it |you |he |she |they )\\b",
+      not: "(?:here|there|around(?: for)|up for|up to|down (?:to|for)|proud|on the (?:lookout|hunt|go)|look(?:ing)? (?:forward|for something)|be (?:there|here|grateful)|still|amazed|impressed|excited|grateful|thankful|ready to|count on|feel|feeling|want|wanting|wishing|hoping|curious|open to|interested|(?:\\S+ ){1,6}(?:this|that|it|them)(?=$|[.,;!?])|don't|do not|dont|won't|wouldn't|can't|didn't|never|not|prefer|preferred|like|love|hate|wanted|thought|knew|been|had|felt|wondered|assumed|believed|was|were|said|told|got|did|loved|hated|dreamed|imagined|considered|found|figured|hoped|used to|tried|went|came|(?:get|getting|see|seeing|receive|run into|end up with|hit) (?:.{0,30} )?(?:errors?|exceptions?|warnings?|fail\\w*|crash\\w*|timeouts?|null|undefined|nan|empty|[45]\\d\\d|wrong|stuck|this|the same)|wonder|be grateful|happy to|glad to|appreciate|welcome|remember|available to|can|could|would|thinking|sure|surprised|confused|stuck|speaking|a (?:bit|pleasure)|the (?:case|same)|good|bad|better|so |i |it |you |he |she |they )\\b",
       say: "Habit: {adv} {value}",
     },
     {
@@ -500,7 +515,7 @@ export const english: Language = {
       family: "pattern",
       polarity: "+",
       head: `(?<adv>usually|normally|typically|generally|most of the time|often|as a rule|most ${MONTHLY}|(?:every|each) (?:other |single |second )?${MONTHLY}|on (?:most )?${MONTHLY}|by default|out of habit|before every \\w+|after every \\w+|more often than not|as a habit|nine times out of ten|on weekends|in the mornings?|in the evenings?)[ ,]+(?:i|we)(?: (?:just|also|always|still|like to|will))?`,
-      not: "(?:'|am going to|was|were|would|will|have to|had|need|want|get (?:an?|the|this)|see (?:an?|the|this)|can't|could|should|got|went|did|met|saw|bought|said|told|made|found|think|guess|prefer|don't|do not|usually (?:get|see)|receive|must|might|may|wonder|live|work (?:at|for)\\b)",
+      not: "(?:'|am going to|was|were|would|will|have to|had|need|want|get (?:an?|the|this)|see (?:an?|the|this)|can't|could|should|got|went|did|met|saw|bought|said|told|made|found|think|guess|prefer|don't|do not|usually (?:get|see)|receive|must|might|may|wonder|want|live|work (?:at|for)\\b)",
       say: "Habit: {adv}, {value}",
     },
     // Identity.
@@ -546,7 +561,7 @@ export const english: Language = {
       family: "identity",
       polarity: "+",
       slot: "home",
-      head: `(?:${I}(?: (?:currently|now|still|actually|also|just|have|happen to|mostly|only|personally|presently|do|both)){0,5} (?:live|reside|dwell|stay permanently)|(?<=(?:and|,) )(?:currently |now )?live(?= in )|${AM}(?: (?:currently|now|still|actually|also|just|mostly|presently)){0,5} (?:living|based|located|residing|resident|settled|at home|domiciled)|${I}(?:'ve| have) (?:been living|lived)(?: for \\w+ (?:years?|months?))?|we(?: (?:currently|now|still|both|all)){0,5} live|my (?:home|hometown|home town|current city|city|place of residence|address) is|my (?:home|house|flat|apartment) is (?:in|at|on))(?: (?:right now|now|currently|here|permanently|with my \\w+|alone|mostly))? (?:in|at|on|near|outside|just outside|close to|by|with)?`,
+      head: `(?:${I}(?: (?:currently|now|still|actually|also|just|have|happen to|mostly|only|personally|presently|do|both)){0,5} (?:live|reside|dwell|stay permanently)|(?<=(?:and|,) )(?:currently |now )?live(?= in )|${AM}(?: (?:currently|now|still|actually|also|just|mostly|presently)){0,5} (?:living(?= (?:in|at|on|near|with) )|based|located|residing|resident|settled|domiciled)|${I}(?:'ve| have) (?:been living|lived)(?: for \\w+ (?:years?|months?))?|we(?: (?:currently|now|still|both|all)){0,5} live|my (?:home|hometown|home town|current city|city|place of residence|address) is|my (?:home|house|flat|apartment) is (?:in|at|on))(?: (?:right now|now|currently|here|permanently|with my \\w+|alone|mostly))? (?:in|at|on|near|outside|just outside|close to|by|with)?`,
       not: "(?:fear|hope|peace|constant|a world|a (?:bubble|dream|lie|simulation)|my own|together|without|the moment|the (?:terminal|same|command line)|a \\S+ (?:where|in which)|this|that|there|here|denial|it|for|by|to|paycheck|mocked|a (?:mess|disaster)|on the edge|terminal|tmux|vim|emacs|spreadsheets?)\\b",
       say: "Lives in {value}",
     },
@@ -565,7 +580,7 @@ export const english: Language = {
       family: "identity",
       polarity: "+",
       slot: "employer",
-      head: `(?:${I}(?: (?:currently|now|still|actually|also|just|mainly|mostly|have|only|both)){0,5} work|(?<=(?:and|,) )(?:currently |now )?work(?= (?:at|for) )|${AM}(?: (?:currently|now|still|also)){0,5} (?:working|employed)|${I}(?:'ve| have) (?:been working|worked)(?: for \\w+ years)?|my (?:employer|company|current employer) is|${I}(?: (?:just|recently|now)){0,5} (?:joined|started (?:working )?at|got hired (?:at|by)))(?: (?:part[- ]time|full[- ]time|remotely|freelance|nights|days|now|currently|mostly|from home|shifts|as an? [^,;!?]{1,40}?))? ?(?:at|for|with)?`,
+      head: `(?:${I}(?: (?:currently|now|still|actually|also|just|mainly|mostly|have|only|both)){0,5} work|(?<=(?:and|,) )(?:currently |now )?work(?= (?:at|for) )|${AM}(?: (?:currently|now|still|also)){0,5} (?:working|employed)|${I}(?:'ve| have) (?:been working|worked)(?: for \\w+ years)?|my (?:employer|company|current employer) is|${I}(?: (?:just|recently|now)){0,5} (?:joined(?= <A>)|started (?:working )?at|got hired (?:at|by)))(?: (?:part[- ]time|full[- ]time|remotely|freelance|nights|days|now|currently|mostly|from home|shifts|as an? [^,;!?]{1,40}?))? ?(?:at|for|with)?`,
       not: "(?:(?:(?:in|on|from|as|to|towards?|out|well|hard|fine|together|late|nights?|remotely|best|closely|under|around|through|a lot|alone|less|more|not|it|that|this|them|him|her|you|me|home|night|a while|the moment|hours|days|weeks|free|now|my (?:self|own)|everyone|all|most|both|up|\\d+|part|full|the (?:past|last)|every|some|any|many|people who|over|like|too|people|only|usually|mostly|always|never|a (?:team|call|meeting|few|long|long time)|the (?:call|meeting|team|channel|discord|slack))\\b)|$)",
       say: "Works at {value}",
     },
@@ -573,7 +588,7 @@ export const english: Language = {
       id: "work_in",
       family: "identity",
       polarity: "+",
-      head: `(?:${I}(?: (?:currently|now|still|actually|also|just|mainly|mostly)){0,5} work|${AM}(?: (?:currently|now|still|also)){0,5} working)(?: (?:part[- ]time|full[- ]time|remotely|now|currently|mostly))? (?=(?:on|in|from) (?:the|a|an|our|my|this|<A>|[a-z]+(?:ing|ance|ics|tech|ment|ware|law|care|logy|tion|sales|retail|media|banking)\\b))`,
+      head: `(?:${I}(?: (?:currently|now|still|actually|also|just|mainly|mostly)){0,5} work|${AM}(?: (?:currently|now|still|also)){0,5} working(?= (?:in|from) | on <A>))(?: (?:part[- ]time|full[- ]time|remotely|now|currently|mostly))? (?=(?:on|in|from) (?:the|a|an|our|my|this|<A>|[a-z]+(?:ing|ance|ics|tech|ment|ware|law|care|logy|tion|sales|retail|media|banking)\\b))`,
       not: "(?:(?:on|in|from) (?:it|that|this|them|the (?:weekend|weekends|evening|evenings|morning|mornings|train|plane|same|following|dark|background|file|code|bug|problem|issue|ticket|draft|slides|presentation|terminal|browser|feature|branch|PR|report|document|text|essay|paper|thesis|story|chapter|fix|task|homework|assignment|moment|other)|a (?:bug|fix|problem|ticket|feature|draft|report|script|document|presentation|story|small|new (?:feature|version|draft)|laptop|terminal|way|few|couple|branch|mac|PC)|my (?:laptop|thesis|homework|assignment|essay|resume|cv|own|phone|car|bed|english)|an? (?:issue|essay|article|assignment|exam)|home|bed|mondays?|sundays?|saturdays?|fridays?|january)\\b)",
       say: "Works {value}",
     },
@@ -590,9 +605,9 @@ export const english: Language = {
       family: "identity",
       polarity: "+",
       slot: "role",
-      head: `(?:${AM}|${I} happen to be|${I} work as)(?: (?:actually|currently|also|just|now|still|basically|only|already|really|by trade|professionally|by profession|both|myself)){0,5} (?:an?)`,
-      not: "(?:bit|little|lot|few|couple|tad|touch|while|fan|big fan|huge fan|great fan|long|mess|idiot|moron|fool|failure|wreck|human|person|man|woman|guy|girl|boy|user|customer|member here|new|regular|first-time|long-time user|newbie|noob|beginner here|stranger|month|week|day|year|minute|step|hundred|thousand|million|dollar|week|hair|believer|firm believer|strong believer|victim|sucker|genius|loser|total|complete|bad|good|terrible|lousy|slow|fast|happy|sad|nervous|worried|part of|friend of|huge|massive|avid|die-hard|lucky|proud (?!owner)|whole|big|perfect|liar|monster|burden|disaster|joke|case|kind of|sort of|rock|ghost|bird|better|different|changed|new here|bot|robot|language model|large language model|AI|person who|people person|light|heavy)\\b",
-      say: "Is a {value}",
+      head: `(?:${AM}|${I} happen to be|${I} work as)(?: (?:actually|currently|also|just|now|still|basically|only|already|really|by trade|professionally|by profession|both|myself)){0,5} (?<art>an?)`,
+      not: "(?:mix|bundle|ball|bit|little|lot|few|couple|tad|touch|while|fan|big fan|huge fan|great fan|long|mess|idiot|moron|fool|failure|wreck|human|person|man|woman|guy|girl|boy|user|customer|member here|new|regular|first-time|long-time user|newbie|noob|beginner here|stranger|month|week|day|year|minute|step|hundred|thousand|million|dollar|week|hair|believer|firm believer|strong believer|victim|sucker|genius|loser|total|complete|bad|good|terrible|lousy|slow|fast|happy|sad|nervous|worried|part of|friend of|huge|massive|avid|die-hard|lucky|proud (?!owner)|whole|big|perfect|liar|monster|burden|disaster|joke|case|kind of|sort of|rock|ghost|bird|better|different|changed|new here|bot|robot|language model|large language model|AI|person who|people person|light|heavy)\\b",
+      say: "Is {art} {value}",
     },
     {
       id: "trait",
@@ -710,17 +725,17 @@ export const english: Language = {
   creative:
     "(?:write|draft|compose|generate|create|make up|invent|give|give me|show|come up with|produce|craft|pen|tell|tell me|prepare|need|want|do|finish|continue|start|improvise|sing|recite|dictate|imagine|suggest|provide|list) (?:\\S+ ){0,7}?(?:story|stories|tale|poem|haiku|limerick|sonnet|song|lyrics|rap|monologue|dialogue|script for|scene|novel|chapter|letter|cover letter|e-?mail|mail|message|bio|biography|speech|toast|essay|diary|journal entry|blog ?post|post|tweet|review|testimonial|dating profile|profile text|persona|character|example sentences?|sample sentences?|sentences?|examples?|paragraph|joke|fable|obituary|vow|vows|fanfic|fan fiction|narrative|sketch|skit|play|screenplay|interview|conversation|caption|slogan|prayer|manifesto|confession|complaint|reply|text message|voicemail|statement|introduction|self-introduction|template|quote|quotes|dummy (?:text|data)|sample (?:text|data)|test data|fake \\S+|note to)|short story|first person|in first person|example sentences?|sample (?:text|dialogue)|narrator|fiction(?:al)?|in the style of|use .{1,40} in a sentence|conjugate|translate",
   stops:
-    "because|cause|cuz|bc|since (?:i|it|they|we|that|the)|as (?:it|they|i|we) (?:\\w+)|so that|so (?:please|i|we|it|you|the|that|my|any|no|don't|can|could|what|how|which|something|scrap|wire|make|let)|which (?:is|are|was|makes|means|has)|although|though|even though|whereas|can you|could you|would you|will you|please (?:\\w+ )|pls (?:\\w+)|what (?:do|is|are|would|should)|how (?:do|can|should|would|about)|any (?:idea|ideas|tips|suggestions?|thoughts|recommendations?)|and (?:please|then please|can you|could you|what|how|i need|i want|i'm looking|wonder|now i|was wondering|would like)|but (?:i|it|they|we|the|not sure|maybe|please|can|how|what)|and (?:i|it|they|you) \\w+|in case|unless|if (?:possible|you|that)|thanks|thank you|to be honest|tbh|btw|by the way|lol|haha|for the record|as you know|fyi|imo|you know|i guess|i think|i suppose|needless to say|just so you know",
+    "and (?:i|i'm|i've|i'll|i'd|it|it's|they|they're|you|we|we're|she|he|things) |and (?:our|my|the|their) (?:\\S+ ){1,4}(?:is|are|was|were)|i'm (?:trying|going|looking|using|not|just|so|really|always)|'cause|so (?:combining|i'm|i've|i'll|that's|it's)|when (?:i|we) (?:was|were)|as a (?:kid|child|teenager)|because|cause|cuz|bc|since (?:i|it|they|we|that|the)|as (?:it|they|i|we) (?:\\w+)|so that|so (?:please|i|we|it|you|the|that|my|any|no|don't|can|could|what|how|which|something|scrap|wire|make|let)|which (?:is|are|was|makes|means|has)|although|though|even though|whereas|can you|could you|would you|will you|please (?:\\w+ )|pls (?:\\w+)|what (?:do|is|are|would|should)|how (?:do|can|should|would|about)|any (?:idea|ideas|tips|suggestions?|thoughts|recommendations?)|and (?:please|then please|can you|could you|what|how|i need|i want|i'm looking|wonder|now i|was wondering|would like)|but (?:i|it|they|we|the|not sure|maybe|please|can|how|what)|and (?:i|it|they|you) \\w+|in case|unless|if (?:possible|you|that)|thanks|thank you|to be honest|tbh|btw|by the way|lol|haha|for the record|as you know|fyi|imo|you know|i guess|i think|i suppose|needless to say|just so you know",
   commaStops:
     "(?:they|it|that|this|these|those|there|he|she|you|we|i|i'm|i've|i'll|it's|that's|they're|so|which|who|hence|thus|therefore|everything|nothing|everyone|everybody|nobody|something|please|pls|thanks|can|could|would|what|how|why|where|when (?:do|can|should)|any|and (?:it|that|they|this|so)|but|yet|though|just|mostly because|not because|especially since|at least|for (?:now|once)|always have|never have|ok|okay|right|mind you|to be fair|however|otherwise|then (?:it|they|i)|give|make|write|show|update|tell|help|explain|draft|scan|suggest|keep in mind|also|plus|hope|feel free|let's|no need|do you|does|is|are|will|same|by the way|if|unless|as|since|because|while|whereas|although)\\b|(?:the|a|an|my|our|their|its|his|her) (?:\\S+ ){1,4}(?:is|are|was|were|has|have|can|will|won't|does|do|makes?|gets?|keeps?|looks?|needs?|feels?|hides?|hurts?|takes?|works?)",
   trails:
     "please|pls|plz|lol|haha|hehe|btw|by the way|though|tho|thanks|thank you|thx|ty|too|as well|anyway|anyways|ok|okay|of course|for sure|tbh|to be honest|in the end|after all|at the end|honestly|personally|imo|i think|i guess|you know|right|indeed|for real|fyi|everyone does|now|these days|nowadays|at the moment|right now|currently|so far|a lot|very much|so much|at all|the most|yeah|yep|man|dude|again|already|any ?more|since then|from now on|last (?:week|month|year|summer|winter|spring|fall|autumn|weekend|night)|this (?:week|month|year)|yesterday|today|recently|and",
   anaphora:
-    "(?:it|that|this|these|those|them|him|her|you|yours?|mine|one|ones|both|either|neither|such|so|same|the same|here|there|everything|nothing|anything|something|all|all of (?:it|this|that|them)|none|much|many|most|more|less|some|any|which|what|who|how|why|whatever|whichever|yes|no|not|done|ok|okay|better|best|well|fine|good|the (?:first|second|third|fourth|last|latter|former|other|previous|above|below|following|next|current|new|old|original|shorter|longer|first|left|right|top|bottom)(?: (?:one|ones|two|option|version|draft|variant|approach|suggestion|idea|paragraph|part|design|sentence|answer|example|solution|title|logo|image|picture|name|line|half|bit|choice))?|option \\w|version \\w|variant \\w|your (?:\\w+)|the (?:idea|way|sound|look|thought|result|answer|output|suggestion|draft|text|tone|style here))(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:a lot|very much|so much|too|better|best|more|most|less|here|there|now|when(?! (?:meetings?|people))|if|how|about|already|because|so|too much|as is|as it is|way|myself|again|already|instead|really|either|at all|in|with|for|and|or|but|then|is|was|are|has|can|would|will|looks|sounds|works)\\b)|(?:this|that|these|those)\\s+\\w+|your\\s|the way\\s|the idea\\s|what\\s|how\\s|who\\s|which\\s|it\\s(?!when)|you\\b",
+    "[^.;]{1,60} (?<!(?:for|in|with|on) )(?:this|these|those|it|them)$|(?:it|that|this|these|those|them|him|her|you|yours?|mine|one|ones|both|either|neither|such|so|same|the same|here|there|everything|nothing|anything|something|all|all of (?:it|this|that|them)|none|much|many|most|more|less|some|any|which|what|who|how|why|whatever|whichever|yes|no|not|done|ok|okay|better|best|well|fine|good|the (?:first|second|third|fourth|last|latter|former|other|previous|above|below|following|next|current|new|old|original|shorter|longer|first|left|right|top|bottom)(?: (?:one|ones|two|option|version|draft|variant|approach|suggestion|idea|paragraph|part|design|sentence|answer|example|solution|title|logo|image|picture|name|line|half|bit|choice))?|option \\w|version \\w|variant \\w|your (?:\\w+)|the (?:idea|way|sound|look|thought|result|answer|output|suggestion|draft|text|tone|style here))(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:a lot|very much|so much|too|better|best|more|most|less|here|there|now|when(?! (?:meetings?|people))|if|how|about|already|because|so|too much|as is|as it is|way|myself|again|already|instead|really|either|at all|in|with|for|and|or|but|then|is|was|are|has|can|would|will|looks|sounds|works)\\b)|(?:this|that|these|those)\\s+\\w+|your\\s|the way\\s|the idea\\s|what\\s|how\\s|who\\s|which\\s|it\\s(?!when)|you\\b",
   passing:
     "(?:(?:only|main|next|first|last|second|other|biggest|real|current|big|follow-?up|final|whole|original|actual|new|own|latest|initial|immediate|general|specific|point|one|two) ){0,5}(?:questions?|problems?|points?|guess(?:es)?|builds?|codes?|issues?|errors?|bugs?|ideas?|concerns?|understanding|assumptions?|opinions?|apps?|applications?|servers?|files?|functions?|tests?|scripts?|quer(?:y|ies)|outputs?|inputs?|plan|goal|aim|intent|intention|hope|fear|worry|feeling|impression|hunch|bet|suspicion|theory|hypothesis|thought|thoughts|take|view|answer|reply|response|request|requests?|wish|suggestion|advice|recommendation|conclusion|argument|claim|reasoning|logic|thinking|approach|attempt|try|solution|fix|workaround|mistake|fault|bad|apolog(?:y|ies)|excuse|reason|motivation|task|homework|assignment|essay|draft|text|message|mail|e-?mail|letter|paper|thesis|chapter|paragraph|sentence|title|data|dataset|data set|table|column|row|array|list|string|variable|class|object|method|component|page|site|website|web ?site|repo|repository|branch|commit|pr|pull request|pipeline|deployment|deploy|container|pod|cluster|database|db|schema|migration|model|prompt|config|configuration|settings?|setup|set-?up|environment|env|log|logs|console|terminal|tab|window|cursor|internet|connection|wifi|wi-fi|network|battery|disk|memory|ram|cpu|gpu|project|result|results|head|brain|mind|eyes?|back|stomach|heart|life|day|week|time|turn|pleasure|concern|experience|situation|case|stuff|things?|everything|impression|version|package|dependency|dependencies|import|imports|request|session|token|key|password|passwords|pin|secret|api key|account|order|flight|train|bus|package|delivery|payment|invoice|budget|point here|question here|question now|request now|food|order)|.{0,40}<b>(?:that|which|who|because|when|if|where|i|you)\\b.{0,40}",
   states:
-    "(?:not|black|blank|frozen|flickering|laggy|charging|locked|too|so|very|really|quite|getting|being|going|gone|already|almost|nearly|usually|often|never|sometimes|broken|slow|down|up|failing|running|working|stuck|dead|empty|full|ready|done|here|there|over|off|on fire|out of|about|like|to\\b|that\\b|how\\b|why\\b|what\\b|whether\\b|if\\b|because\\b|simple\\b|clear\\b|killing|driving|making|trying|asking|complaining|crying|sleeping|hurting|annoying|acting|visiting|coming|leaving|waiting|having|doing|getting|looking|saying|telling|thinking|wrong|right\\b|fine|okay|ok|good|great|bad|terrible|awful|angry|mad|sad|happy|upset|sick|ill|tired|busy|late|early|crazy|insane|a (?:mess|disaster|nightmare|bit|little|lot|problem)|the (?:same|following|problem|issue|worst|best|opposite)|due|overdue|missing|lost|cold|hot|wet|dirty|old|new\\b|different|similar|unable|afraid|sure|unsure|supposed|used|based on|able|yours|mine|this|it|as follows|below|above|in (?:trouble|town|pain|the way)|at risk|under|turning|\\w+ing\\b(?! (?:team|shift|list|station|group|school|machine))|\\w+ed\\b(?= (?:by|to|from|out|up|down|because|when|again|and)|$))",
+    "(?:not|awesome|amazing|wonderful|lovely|beautiful|important|supportive|open\\b|closed|everything|my\\b|our\\b|a constant|a big part|a blast|coming?\\b|comin\'|growing|doing|black|blank|frozen|flickering|laggy|charging|locked|too|so|very|really|quite|getting|being|going|gone|already|almost|nearly|usually|often|never|sometimes|broken|slow|down|up|failing|running|working|stuck|dead|empty|full|ready|done|here|there|over|off|on fire|out of|about|like|to\\b|that\\b|how\\b|why\\b|what\\b|whether\\b|if\\b|because\\b|simple\\b|clear\\b|killing|driving|making|trying|asking|complaining|crying|sleeping|hurting|annoying|acting|visiting|coming|leaving|waiting|having|doing|getting|looking|saying|telling|thinking|wrong|right\\b|fine|okay|ok|good|great|bad|terrible|awful|angry|mad|sad|happy|upset|sick|ill|tired|busy|late|early|crazy|insane|a (?:mess|disaster|nightmare|bit|little|lot|problem)|the (?:same|following|problem|issue|worst|best|opposite)|due|overdue|missing|lost|cold|hot|wet|dirty|old|new\\b|different|similar|unable|afraid|sure|unsure|supposed|used|based on|able|yours|mine|this|it|as follows|below|above|in (?:trouble|town|pain|the way)|at risk|under|turning|\\w+ing\\b(?! (?:team|shift|list|station|group|school|machine))|\\w+ed\\b(?= (?:by|to|from|out|up|down|because|when|again|and)|$))",
   corrects:
     "(?:it's|it is|that's|that is|its) actually|no, it's|no it's|actually|correction|in fact|to correct|let me correct|sorry|oops|small correction|quick correction|one correction|update|i meant|i misspoke|no wait|wait",
   notOld: "(?:,? (?:and )?not| instead of| rather than|, no longer) ",

@@ -311,7 +311,7 @@ export const spanish: Language = {
       id: "chose",
       family: "decision",
       polarity: "+",
-      head: "(?:yo )?<a>(?:(?:he|hemos) (?:elegido|escogido|optado por|seleccionado|adoptado|comprado|reservado|contratado|apostado por)|elegí|escogí|opté por|seleccioné|adopté|elegimos|escogimos|optamos por|compré|reservé|contraté|aposté por|me (?:he )?(?:decidido|decidí) por|me (?:he quedado|quedé) con|nos (?:hemos quedado|quedamos) con|terminé (?:con|usando|comprando|eligiendo)|acabé (?:con|usando|comprando|eligiendo)|me decanté por|me he decantado por)(?: (?:finalmente|al final|ya|por fin|el de)){0,5}",
+      head: "(?:yo )?<a>(?:(?:he|hemos) (?:elegido|escogido|optado por|seleccionado|adoptado|apostado por)|elegí|escogí|opté por|seleccioné|adopté|elegimos|escogimos|optamos por|aposté por|me (?:he )?(?:decidido|decidí) por|me (?:he quedado|quedé) con|nos (?:hemos quedado|quedamos) con|terminé (?:con|usando|comprando|eligiendo)|acabé (?:con|usando|comprando|eligiendo)|me decanté por|me he decantado por)(?: (?:finalmente|al final|ya|por fin|el de)){0,5}",
       not: "(?:eso|esto|esa\\b|ese\\b|la (?:primera|segunda|última)$|el (?:primero|segundo|último)$|mal|bien|hablar|el equivocado|la equivocada|un error)",
       say: "Eligió {value}",
       sayAssistant: "El asistente eligió {value}",
@@ -337,7 +337,7 @@ export const spanish: Language = {
       id: "will_use",
       family: "decision",
       polarity: "+",
-      head: "(?:yo )?<a>(?:(?:voy a|vamos a|pienso) <a>(?:usar|utilizar|adoptar|elegir|escoger|coger|optar por|pasarme a|pasar a|cambiarme a|cambiar a|migrar a|quedarme con|comprar|reservar|ir con|emplear|contratar|seguir con)|usaré|utilizaré|adoptaré|elegiré|escogeré|optaré por|me pasaré a|me quedaré con|compraré|usaremos|utilizaremos|cojo|elijo|escojo|opto por|me quedo con)",
+      head: "(?:yo )?<a>(?:(?:voy a|vamos a|pienso) <a>(?:usar|utilizar|adoptar|elegir|escoger|coger|optar por|pasarme a|pasar a|cambiarme a|cambiar a|migrar a|quedarme con|ir con|emplear|contratar|seguir con)|usaré|utilizaré|adoptaré|elegiré|escogeré|optaré por|me pasaré a|me quedaré con|compraré|usaremos|utilizaremos|cojo|elijo|escojo|opto por|me quedo con)",
       not: "(?:eso|esto|esa\\b|ese\\b|lo\\b|la herramienta|grep|tu |más (?:memoria|tiempo)|el (?:primero|segundo|autobús|metro|tren|coche)\\b|la (?:primera|segunda)$|un (?:café|taxi|rato|ejemplo)|algo|ello|mi (?:bici|tiempo)|siempre)",
       say: "Decidió usar {value}",
     },
@@ -530,7 +530,7 @@ export const spanish: Language = {
   states:
     "(?:no|demasiado|tan|muy|bastante|ya|casi|a menudo|nunca|a veces|rot[oa]s?|lent[oa]s?|list[oa]s?|aquí|ahí|vací[oa]s?|llen[oa]s?|muert[oa]s?|que|cómo|por qué|si|porque|simple|sencill[oa]|clar[oa]|fals[oa]|correct[oa]|buen[oa]?|mal[oa]?|genial|bonit[oa]|terrible|enferm[oa]|cansad[oa]|ocupad[oa]|tarde|temprano|loc[oa]|un (?:problema|desastre|poco|lío)|lo mismo|el (?:mismo|problema)|perdid[oa]|frí[oa]|caliente|suci[oa]|viej[oa]|nuev[oa]\\b|diferente|distint[oa]|segur[oa]|saber|entender|tener|hacer|encontrar|[\\wáéíóúñ]+ad[oa]s?(?=$| (?:por|de|a|desde|en)))",
   corrects:
-    "(?:es|son|se llama) (?:en realidad|más bien)|en realidad|de hecho|corrección|mejor dicho|más bien|perdón|perdona|uy|ups|pequeña corrección|quise decir|no|espera|actualización|lo siento",
+    "(?:es|son|se llama) (?:en realidad|más bien)|en realidad|de hecho|corrección|mejor dicho|más bien|perdón|perdona|uy|ups|pequeña corrección|quise decir|espera|actualización|lo siento",
   notOld: "(?:,? (?:y )?no| en vez de| en lugar de|, y no) ",
   keyless:
     "siempre|normalmente|generalmente|habitualmente|a menudo|nunca|jamás|rara vez|vivo|trabajo|gusta|gustan|encanta|encantan|adoro|odio|prefiero|uso|utilizo|llamo|llama|soy|es|son|he|había|mi|mis|me|yo|dije|dicho|que|no|ya|el|la|los|las|lo|un|una|nombre|alérgico|alérgica|todo|sobre|de|del|decidido|elegido|bebo|como|en|a|usar",

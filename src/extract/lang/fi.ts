@@ -361,7 +361,7 @@ export const finnish: Language = {
       id: "chose",
       family: "decision",
       polarity: "+",
-      head: `${ME}(?:olen )?<a>(?:valitsin|valinnut|valitsimme|päädyin|päätynyt|päädyimme|ostin|varasin|tilasin|otin käyttöön|otimme käyttöön|otin|siirryin|vaihdoin)(?: (?:lopulta|sitten|nyt|kuitenkin|juuri|vihdoin|tähän)){0,5}`,
+      head: `${ME}(?:olen )?<a>(?:valitsin|valinnut|valitsimme|päädyin|päätynyt|päädyimme|otin käyttöön|otimme käyttöön|otin|siirryin|vaihdoin)(?: (?:lopulta|sitten|nyt|kuitenkin|juuri|vihdoin|tähän)){0,5}`,
       not: "(?:sen\\b|sitä\\b|tämän$|väärin|väärän|siihen\\b|siitä\\b|yhteyttä|selvää|opiksi|kuvan|puheeksi|huomioon|tauon|ensimmäisen$|pois|esille|riskin|valokuvan)",
       say: "Valitsi: {value}",
       sayAssistant: "Avustaja valitsi: {value}",

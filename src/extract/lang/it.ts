@@ -313,7 +313,7 @@ export const italian: Language = {
       id: "chose",
       family: "decision",
       polarity: "+",
-      head: "(?:io )?<a>(?:(?:ho|abbiamo) <a>(?:scelto|optato per|preso|selezionato|adottato|comprato|acquistato|prenotato|ordinato|puntato su)|(?:sono|siamo) <a>(?:andat[oaie] su|passat[oaie] (?:a|al|alla)|rimast[oaie] (?:su|con)|finit[oaie] (?:con|su))|mi sono (?:decis[oa] per|orientat[oa] (?:su|verso)|buttat[oa] su)|ho finito per (?:scegliere|usare|prendere|comprare))(?: (?:alla fine|già|infine|per|di)){0,5}",
+      head: "(?:io )?<a>(?:(?:ho|abbiamo) <a>(?:scelto|optato per|preso|selezionato|adottato|puntato su)|(?:sono|siamo) <a>(?:andat[oaie] su|passat[oaie] (?:a|al|alla)|rimast[oaie] (?:su|con)|finit[oaie] (?:con|su))|mi sono (?:decis[oa] per|orientat[oa] (?:su|verso)|buttat[oa] su)|ho finito per (?:scegliere|usare|prendere|comprare))(?: (?:alla fine|già|infine|per|di)){0,5}",
       not: "(?:questo|questa\\b|quest[ie]\\b|ciò|quello che|il (?:primo|secondo|treno|bus|raffreddore|sole)\\b|la (?:prima|seconda|parola|febbre)\\b|male|bene|un (?:caffè|appuntamento|abbaglio|granchio|giorno)|una (?:pausa|decisione|cotta)|atto|nota|parte|paura|freddo|in (?:giro|considerazione)|tempo|sonno|appunti|quello sbagliato)",
       say: "Ha scelto {value}",
       sayAssistant: "L'assistente ha scelto {value}",
@@ -339,7 +339,7 @@ export const italian: Language = {
       id: "will_use",
       family: "decision",
       polarity: "+",
-      head: "(?:io )?<a>(?:userò|utilizzerò|adotterò|sceglierò|opterò per|passerò (?:a|al|alla)|prenderò|comprerò|prenoterò|useremo|utilizzeremo|prenderemo|mi terrò|terrò|(?:ho intenzione di|intendo) (?:usare|utilizzare|adottare|scegliere|passare a|prendere)|prendo|scelgo|opto per)",
+      head: "(?:io )?<a>(?:userò|utilizzerò|adotterò|sceglierò|opterò per|passerò (?:a|al|alla)|prenderò|useremo|utilizzeremo|prenderemo|mi terrò|terrò|(?:ho intenzione di|intendo) (?:usare|utilizzare|adottare|scegliere|passare a|prendere)|prendo|scelgo|opto per)",
       not: "(?:questo|questa\\b|ciò|lo strumento|grep|il tuo|la tua|più (?:memoria|tempo)|il (?:primo|secondo|treno|bus|tram|sole)\\b|la (?:prima|seconda)$|un (?:caffè|taxi|esempio|giorno)|una (?:pausa|decisione)|qualcosa|atto|nota|parte|sempre|spesso|appunti|tempo|la (?:metro|macchina|pillola)|farmaci|in (?:considerazione|esame))",
       say: "Ha scelto {value}",
     },
@@ -539,7 +539,7 @@ export const italian: Language = {
   states:
     "(?:non|troppo|così|molto|abbastanza|già|quasi|spesso|mai|a volte|rott[oaie]|lent[oaie]|pront[oaie]|qui|lì|vuot[oaie]|pien[oaie]|mort[oaie]|che|come|perché|se|semplice|chiar[oa]|fals[oa]|corrett[oa]|giust[oa]|buon[oa]?|cattiv[oa]|ottim[oa]|bell[oa]|terribile|malat[oa]|stanc[oa]|occupat[oa]|in ritardo|tardi|presto|pazz[oa]|un (?:problema|disastro|po'|casino)|lo stesso|il problema|pers[oa]|fredd[oa]|cald[oa]|sporc[oa]|vecchi[oa]|nuov[oa]\\b|divers[oa]|sicur[oa]|sapere|capire|avere|fare|trovare|[\\wàèéìòù]+(?:at|it|ut)[oaie](?=$| (?:da|di|a|in)))",
   corrects:
-    "(?:è|sono|si chiama) in realtà|in realtà|in verità|a dire il vero|correzione|per la precisione|anzi|scusa|scusami|ops|piccola correzione|volevo dire|intendevo|no|aspetta|aggiornamento",
+    "(?:è|sono|si chiama) in realtà|in realtà|in verità|a dire il vero|correzione|per la precisione|anzi|scusa|scusami|ops|piccola correzione|volevo dire|intendevo|aspetta|aggiornamento",
   notOld: "(?:,? (?:e )?non| invece di| al posto di|, e non) ",
   keyless:
     "sempre|di solito|normalmente|solitamente|generalmente|abitualmente|spesso|mai|raramente|vivo|abito|lavoro|piace|piacciono|adoro|amo|odio|preferisco|uso|utilizzo|chiamo|chiama|sono|è|ho|avevo|mio|mia|miei|mie|mi|io|detto|che|non|già|più|il|lo|la|i|gli|le|l'|un|una|uno|nome|allergico|allergica|tutto|quello|su|sul|sulla|di|del|della|deciso|scelto|bevo|mangio|come|a|in|usare",

@@ -322,7 +322,7 @@ export const portuguese: Language = {
       id: "chose",
       family: "decision",
       polarity: "+",
-      head: "(?:eu |nós )?<a>(?:escolhi|optei por|optei pelo|optei pela|selecionei|adotei|escolhemos|optamos por|optamos pelo|comprei|reservei|contratei|fiquei com|ficamos com|acabei (?:ficando com|escolhendo|usando|comprando|optando por)|fechei com|fui de|me decidi por|decidi-me por|decidi-me pelo)(?: (?:finalmente|no fim|já|enfim|por)){0,5}",
+      head: "(?:eu |nós )?<a>(?:escolhi|optei por|optei pelo|optei pela|selecionei|adotei|escolhemos|optamos por|optamos pelo|fiquei com|ficamos com|acabei (?:ficando com|escolhendo|usando|comprando|optando por)|fechei com|fui de|me decidi por|decidi-me por|decidi-me pelo)(?: (?:finalmente|no fim|já|enfim|por)){0,5}",
       not: "(?:isso|isto|esse|essa|a primeira$|o primeiro$|mal|bem|errado|medo|raiva|pena|dúvida|fome|sono|o errado|a errada|a impressão|saudade|febre|vontade)",
       say: "Escolheu {value}",
       sayAssistant: "O assistente escolheu {value}",
@@ -347,7 +347,7 @@ export const portuguese: Language = {
       id: "will_use",
       family: "decision",
       polarity: "+",
-      head: "(?:eu |nós )?<a>(?:(?:vou|vamos|pretendo) <a>(?:usar|utilizar|adotar|escolher|optar por|optar pelo|mudar para|mudar pra|passar para|passar pro|migrar para|migrar pro|ficar com|comprar|reservar|ir de|empregar|contratar|continuar com)|usarei|utilizarei|adotarei|escolherei|optarei por|ficarei com|usaremos|utilizaremos)",
+      head: "(?:eu |nós )?<a>(?:(?:vou|vamos|pretendo) <a>(?:usar|utilizar|adotar|escolher|optar por|optar pelo|mudar para|mudar pra|passar para|passar pro|migrar para|migrar pro|ficar com|ir de|empregar|contratar|continuar com)|usarei|utilizarei|adotarei|escolherei|optarei por|ficarei com|usaremos|utilizaremos)",
       not: "(?:isso|isto|esse|essa|a ferramenta|(?:o )?grep|teu|seu|tua|sua|mais (?:memória|tempo)|o (?:primeiro|segundo|ônibus|metrô|carro)\\b|a van\\b|a (?:primeira|segunda)$|um (?:café|táxi|exemplo)|algo|meu tempo)",
       say: "Decidiu usar {value}",
     },
@@ -538,7 +538,7 @@ export const portuguese: Language = {
   states:
     "(?:não|demais|tão|muito|bastante|já|quase|frequentemente|nunca|às vezes|quebrad[oa]s?|lent[oa]s?|pront[oa]s?|aqui|aí|vazi[oa]s?|chei[oa]s?|mort[oa]s?|que|como|por que|se|porque|simples|clar[oa]|fals[oa]|corret[oa]|bom|boa|mau|má|ótim[oa]|bonit[oa]|terrível|doente|cansad[oa]|ocupad[oa]|tarde|cedo|louc[oa]|um (?:problema|desastre|pouco|caos)|o (?:mesmo|problema)|perdid[oa]|fri[oa]|quente|suj[oa]|velh[oa]|nov[oa]\\b|diferente|segur[oa]|saber|entender|ter|fazer|encontrar|[\\wáâãéêíóôõúç]+(?:ad|id)[oa]s?(?=$| (?:por|de|a|desde|em)))",
   corrects:
-    "(?:é|são|se chama) (?:na verdade|na realidade)|na verdade|de fato|na realidade|correção|melhor dizendo|ou melhor|desculpa|desculpe|opa|ops|pequena correção|quis dizer|não|espera|atualização|aliás",
+    "(?:é|são|se chama) (?:na verdade|na realidade)|na verdade|de fato|na realidade|correção|melhor dizendo|ou melhor|desculpa|desculpe|opa|ops|pequena correção|quis dizer|espera|atualização|aliás",
   notOld: "(?:,? (?:e )?não| em vez de| ao invés de|, e não) ",
   keyless:
     "sempre|normalmente|geralmente|habitualmente|frequentemente|nunca|jamais|raramente|moro|vivo|trabalho|gosto|gosta|adoro|amo|odeio|prefiro|uso|utilizo|chamo|chama|sou|é|são|tenho|tinha|meu|minha|meus|minhas|me|eu|disse|dito|falei|que|não|já|mais|o|a|os|as|um|uma|nome|alérgico|alérgica|tudo|sobre|de|do|da|decidi|escolhi|bebo|tomo|como|em|no|na|usar|vou",
