@@ -330,6 +330,7 @@ describe("exchanges", () => {
     const found = await find("who keeps llamas in Lapland?");
     expect(found.results.map((row) => row.kind)).toEqual(["memory"]);
     expect(found.dropped.map((one) => one.reason)).toContain("its memory is chosen already");
+    expect((await find("llamas in Lapland", { type: "procedural" })).results).toEqual([]);
     set({ injectEpisodes: false });
     expect((await find("llamas in Lapland")).results.map((row) => row.kind)).toEqual(["memory"]);
   });

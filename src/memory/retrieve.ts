@@ -130,7 +130,10 @@ export function createRetrieval(deps: RetrievalDeps) {
     if (budget <= 0) return nothing(deps, strategy, budget, "The token budget is 0.");
 
     const owners = ownersOf(db, input, settings);
-    const asked = input.kinds ?? (settings.injectEpisodes ? ["memory", "episode"] : ["memory"]);
+    // A type is a type of memory: who asks for one asks for no exchanges.
+    const usual: readonly Kind[] =
+      settings.injectEpisodes && input.type === undefined ? ["memory", "episode"] : ["memory"];
+    const asked = input.kinds ?? usual;
     const primary = asked.includes("memory") && deps.primary?.active() ? deps.primary : null;
     if (primary && input.asOf !== undefined)
       throw new AppError(
@@ -285,7 +288,8 @@ export function createRetrieval(deps: RetrievalDeps) {
     const strategy = mode === "semantic" ? "semantic" : mode === "keyword" ? "lexical" : "hybrid";
     const started = performance.now();
     const left: Left = () => Math.max(0, PATIENCE_MS - (performance.now() - started));
-    const vector = mode === "keyword" ? null : await vectorFor(text, left, notes, [owner], "interactive");
+    const vector =
+      mode === "keyword" || text === "" ? null : await vectorFor(text, left, notes, [owner], "interactive");
     await vectorsReady(kind, owner, vector, left);
     const question: Question = { terms: queryTerms(owner, text), vector, date: namedDate(text) };
     const { retentionDays, fusion } = settings;
