@@ -1,0 +1,184 @@
+/** From a ranked list to what is given: standing memories first, near-duplicates once, everything within the budget, and why the rest is not there. */
+import type { Database } from "bun:sqlite";
+import { memoryIds } from "../db/memories.ts";
+import { duplicateKey } from "../extract/duplicates.ts";
+import type { Candidate } from "../search/types.ts";
+import { BLOCK_OVERHEAD, renderLine } from "./block.ts";
+import { cutToTokens, estimateTokens } from "./budget.ts";
+import type { Loaded } from "./lines.ts";
+import type { Dropped } from "./types.ts";
+
+/** Dropped candidates that are named. */
+export const DROPPED = 100;
+/** Estimated tokens of the beginning of a line, without its content. */
+const LINE_HEAD = 16;
+
+/** Standing memories, then the ranked rows that fit: near-duplicates to the newest, no exchange beside its own memory. */
+export function choose(input: {
+  always: readonly Loaded[];
+  rows: readonly Loaded[];
+  budget: number;
+  limit: number;
+  exclude: ReadonlySet<string>;
+  halfForEpisodes: boolean;
+  dropped: Dropped[];
+  now: number;
+}): Loaded[] {
+  const { budget, dropped, exclude } = input;
+  const chosen: Loaded[] = [];
+  const ids = new Set<string>();
+  let used = BLOCK_OVERHEAD;
+  const cost = (row: Loaded) => estimateTokens(`${row.text}\n`);
+  const nameOf = (row: Loaded) => (row.kind === "memory" ? row.id : `${row.kind}:${row.id}`);
+  const take = (row: Loaded) => {
+    chosen.push(row);
+    ids.add(nameOf(row));
+    used += cost(row);
+  };
+
+  let standingCost = 0;
+  for (const row of collapse(input.always, [])) {
+    if (exclude.has(nameOf(row))) continue;
+    if (standingCost + cost(row) > budget / 4 || used + cost(row) > budget) {
+      dropLoaded(dropped, row, "standing memories have a quarter of the budget");
+      continue;
+    }
+    standingCost += cost(row);
+    take(row);
+  }
+
+  const told = new Set(chosen.map(sayingOf));
+  let ranked = 0;
+  let episodes = 0;
+  let first: Loaded | null = null;
+  for (const row of collapse(input.rows, dropped)) {
+    if (ids.has(nameOf(row))) continue;
+    if (exclude.has(nameOf(row))) {
+      dropLoaded(dropped, row, "already given in this conversation");
+      continue;
+    }
+    if (row.kind === "memory" && told.has(sayingOf(row))) {
+      dropLoaded(dropped, row, "says the same as a standing memory");
+      continue;
+    }
+    if (ranked >= input.limit) {
+      dropLoaded(dropped, row, "over the limit");
+      continue;
+    }
+    if (
+      row.kind === "episode" &&
+      chosen.some((c) => c.kind === "memory" && String(c.item.episodeId) === row.id)
+    ) {
+      dropLoaded(dropped, row, "its memory is chosen already");
+      continue;
+    }
+    if (row.kind === "episode" && input.halfForEpisodes && episodes + cost(row) > budget / 2) {
+      dropLoaded(dropped, row, "exchanges have half of the budget");
+      continue;
+    }
+    if (used + cost(row) > budget) {
+      first ??= row;
+      dropLoaded(dropped, row, "does not fit into the budget");
+      continue;
+    }
+    if (row.kind === "episode") episodes += cost(row);
+    ranked++;
+    take(row);
+  }
+  if (ranked === 0 && first !== null) {
+    const cut = shortened(first, budget - used);
+    if (cut !== null) {
+      const at = dropped.findIndex((one) => one.kind === cut.kind && one.id === cut.id);
+      if (at >= 0) dropped.splice(at, 1);
+      chosen.push(cut);
+    }
+  }
+  return chosen;
+}
+
+/** The row with its line cut at a sentence to the tokens that are left; null when not even a beginning fits. */
+function shortened(row: Loaded, tokens: number): Loaded | null {
+  const room = tokens - LINE_HEAD;
+  if (room < 8) return null;
+  let text: string;
+  if (row.kind === "memory")
+    text = renderLine({
+      kind: "memory",
+      content: cutToTokens(row.item.content, room),
+      origin: row.item.origin,
+      at: Date.parse(row.item.createdAt),
+    });
+  else text = cutToTokens(row.text, tokens - 1);
+  return estimateTokens(`${text}\n`) <= tokens ? { ...row, text, tokens: estimateTokens(text) } : null;
+}
+
+/** Rows that say the same become the newest of them, at the place of the best. */
+function collapse(rows: readonly Loaded[], dropped: Dropped[]): Loaded[] {
+  const newest = new Map<string, Loaded>();
+  for (const row of rows) {
+    const saying = sayingOf(row);
+    const known = newest.get(saying);
+    if (known === undefined || timeOf(row) > timeOf(known)) newest.set(saying, row);
+  }
+  const done = new Set<string>();
+  return rows.flatMap((row) => {
+    const saying = sayingOf(row);
+    const kept = newest.get(saying)!;
+    if (kept !== row) dropLoaded(dropped, row, `says the same as ${kept.id}`);
+    if (done.has(saying)) return [];
+    done.add(saying);
+    return [kept === row ? row : { ...kept, score: row.score }];
+  });
+}
+
+const sayings = new WeakMap<object, string>();
+
+function sayingOf(row: Loaded): string {
+  let saying = sayings.get(row.item);
+  if (saying === undefined) {
+    const owner = row.ownerId;
+    if (row.kind === "memory")
+      saying = `${owner} memory ${duplicateKey(row.item.content) || row.item.content.trim()}`;
+    else if (row.kind === "episode")
+      saying = `${owner} episode ${row.item.userMessage}\0${row.item.aiResponse}`;
+    // Each summary tells its session from the beginning: of several the newest says all.
+    else if (row.kind === "summary") saying = `${owner} summary of ${row.item.sessionId}`;
+    else saying = `${owner} ${row.kind} ${row.id}`;
+    sayings.set(row.item, saying);
+  }
+  return saying;
+}
+
+function timeOf(row: Loaded): number {
+  return Date.parse(row.kind === "memory" ? row.item.confirmedAt : row.item.createdAt);
+}
+
+/** Newest first. */
+export function byTime(a: Loaded, b: Loaded): number {
+  return Date.parse(b.item.createdAt) - Date.parse(a.item.createdAt);
+}
+
+/** Notes why a candidate is left out; of very many only the first are named. */
+export function drop(dropped: Dropped[], one: Candidate, reason: string): void {
+  if (dropped.length >= DROPPED) return;
+  const { kind, score, tier, ftsRank, ftsScore, vecRank, vecScore } = one;
+  dropped.push({ kind, id: String(one.id), reason, score, tier, ftsRank, ftsScore, vecRank, vecScore });
+}
+
+function dropLoaded(dropped: Dropped[], row: Loaded, reason: string): void {
+  const { kind, id, score, tier, ftsRank, ftsScore, vecRank, vecScore, tokens } = row;
+  dropped.push({ kind, id, reason, score, tier, ftsRank, ftsScore, vecRank, vecScore, tokens });
+}
+
+/** Memories that were dropped before their rows were loaded are known by number alone; the outside knows their uuid. */
+export function withUuids(db: Database, dropped: readonly Dropped[]): Dropped[] {
+  const bare = (one: Dropped) => one.kind === "memory" && /^\d+$/.test(one.id);
+  const ids = memoryIds(
+    db,
+    dropped.filter(bare).map((one) => Number(one.id)),
+  );
+  return dropped.flatMap((one) => {
+    const id = bare(one) ? ids.get(Number(one.id)) : one.id;
+    return id === undefined ? [] : [{ ...one, id }];
+  });
+}
