@@ -44,8 +44,8 @@ export interface Conversation {
   turn: HashPair | null;
   /** `cache_control` marks anywhere. */
   marked: boolean;
-  /** The same pair of hashes once the reply has been said. */
-  after(reply: string): HashPair;
+  /** The same pair of hashes once the reply has been said. The function holds on to no text. */
+  readonly after: (reply: string) => HashPair;
 }
 
 /** Without and with the system messages: these tell apart what else is the same, but some clients put a clock in them. */
@@ -183,7 +183,9 @@ export function readConversation(wire: Wire, body: JsonBody): Conversation {
     get marked() {
       return hasMark(wire, body);
     },
-    after: (reply) => hashes().after(reply),
+    get after() {
+      return hashes().after;
+    },
   };
 }
 
@@ -191,8 +193,8 @@ interface Hashed {
   turns: Turn[];
   /** How it stood before the last user turn. */
   before: string;
-  pair(bare: string): HashPair;
-  after(reply: string): HashPair;
+  pair: (bare: string) => HashPair;
+  after: (reply: string) => HashPair;
 }
 
 function hashItems(wire: Wire, body: JsonBody, items: Item[]): Hashed {

@@ -7,6 +7,32 @@ import { AppError, invalid } from "../error.ts";
 /** Largest decoded body that is parsed, in bytes. */
 export const BODY_LIMIT = 32 * 1024 * 1024;
 
+/** Bytes of bodies that may be on their way at once. A body lives as text, as values and as what is sent on. */
+const IN_FLIGHT_LIMIT = 512 * 1024 * 1024;
+
+/** A limit on the bodies that are held at once, so that many large ones (screenshots) cannot fill the memory. */
+export function createByteBudget(limit = IN_FLIGHT_LIMIT) {
+  let held = 0;
+  return {
+    /** Holds so many bytes until the returned function is called; 429 when there is no room, unless nothing is held. */
+    take(bytes: number): () => void {
+      if (held > 0 && held + bytes > limit) {
+        throw new AppError("busy", "Too many large requests are on their way; try again shortly.", {
+          retryAfter: 1,
+        });
+      }
+      held += bytes;
+      let over = false;
+      return () => {
+        if (!over) held -= bytes;
+        over = true;
+      };
+    },
+  };
+}
+
+export type ByteBudget = ReturnType<typeof createByteBudget>;
+
 export interface ParsedBody {
   /** As it was sent, decoded. */
   text: string;

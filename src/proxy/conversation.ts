@@ -2,26 +2,47 @@
  * The pipeline of the three conversation routes: principal, session, query → retrieve → inject → forward → tee → record.
  */
 import type { Context } from "hono";
-import type { Env } from "../auth.ts";
+import type { Env, Principal } from "../auth.ts";
 import { invalid } from "../error.ts";
 import { isObject, listOf, readConversation } from "../memory/conversation.ts";
 import type { JsonBody, Wire } from "../memory/conversation.ts";
 import { headerMap } from "../upstream/headers.ts";
+import type { HeaderMap } from "../upstream/headers.ts";
 import { admit, checkModel } from "./access.ts";
-import { readBody, stringMember } from "./body.ts";
+import { BODY_LIMIT, readBody, stringMember } from "./body.ts";
+import type { ByteBudget } from "./body.ts";
 import type { ProxyDeps } from "./deps.ts";
 import { memoryAccess } from "./identity.ts";
 import { gate, lookupOf, recall } from "./recall.ts";
 import { answerTurn } from "./reply.ts";
+import { saidIn } from "./turn.ts";
 import type { ConversationRoute, Usage } from "./turn.ts";
 
-export function conversationRoute(deps: ProxyDeps, usage: Usage, route: ConversationRoute) {
-  return async (c: Context<Env>): Promise<Response> => {
+export function conversationRoute(
+  deps: ProxyDeps,
+  usage: Usage,
+  budget: ByteBudget,
+  route: ConversationRoute,
+): (c: Context<Env>) => Promise<Response> {
+  return async (c) => {
     const principal = c.get("principal");
     admit(principal, deps);
     const started = performance.now();
-    const request = c.req.raw;
-    const headers = headerMap(request);
+    const headers = headerMap(c.req.raw);
+    const release = budget.take(Math.min(Number(headers["content-length"]) || 0, BODY_LIMIT));
+    try {
+      return await take(principal, c.req.raw, headers, started);
+    } finally {
+      release();
+    }
+  };
+
+  async function take(
+    principal: Principal,
+    request: Request,
+    headers: HeaderMap,
+    started: number,
+  ): Promise<Response> {
     const body = await readBody(request);
     const name = stringMember(body.json, "model");
     checkList(route.wire, body.json);
@@ -42,6 +63,7 @@ export function conversationRoute(deps: ProxyDeps, usage: Usage, route: Conversa
       model,
       counting: route.counting === true,
     });
+    const kept = memory.owner !== null && (memory.write || prepared.got?.receiptId != null);
     return answerTurn({
       deps,
       usage,
@@ -49,8 +71,9 @@ export function conversationRoute(deps: ProxyDeps, usage: Usage, route: Conversa
       principal,
       request,
       headers,
-      body,
-      conversation,
+      sending: { body, conversation },
+      sentChars: body.text.length,
+      said: kept ? saidIn(conversation, body.json, deps.settings().injectionPlacement) : null,
       memory,
       lookup,
       prepared: prepared.got,
@@ -60,7 +83,7 @@ export function conversationRoute(deps: ProxyDeps, usage: Usage, route: Conversa
       upstream,
       model,
     });
-  };
+  }
 }
 
 function checkList(wire: Wire, body: JsonBody): void {

@@ -1,16 +1,12 @@
 /** The step after the reply: usage, and with memory the exchange. */
 import type { UsageRow } from "../db/usage.ts";
 import { namedHash } from "../memory/conversation.ts";
-import type { Conversation } from "../memory/conversation.ts";
 import type { Captured } from "../upstream/capture.ts";
 import { costOf, countUsage, tokensOf } from "./account.ts";
 import type { Forwarded } from "./forward.ts";
 import type { Ended } from "./tee.ts";
-import { keepsBlocks, reasonOf } from "./turn.ts";
+import { reasonOf } from "./turn.ts";
 import type { Turn } from "./turn.ts";
-
-/** Of what was said this much is recorded, in UTF-16 units. */
-const TEXT_LIMIT = 256 * 1024;
 
 /** The reply has ended. */
 export function finish(turn: Turn, forwarded: Forwarded, ended: Ended, ttftMs: number | null): void {
@@ -35,11 +31,10 @@ export function finish(turn: Turn, forwarded: Forwarded, ended: Ended, ttftMs: n
 
 /** Hands the exchange to the engine; a request that leaves none leaves its usage row. */
 export function record(turn: Turn, forwarded: Forwarded | null, ended: Ended, ttftMs: number | null): void {
-  const { deps, memory, prepared, conversation, lookup } = turn;
+  const { deps, memory, prepared, said, lookup } = turn;
   const { captured, left, cut } = ended;
   const row = usageRow(turn, forwarded, left ? 499 : (forwarded?.answer.status ?? 502), ttftMs, captured);
-  const keep = memory.owner !== null && (memory.write || prepared?.receiptId);
-  if (!keep || memory.owner === null) {
+  if (said === null || memory.owner === null) {
     turn.usage.add(row);
     return;
   }
@@ -54,38 +49,30 @@ export function record(turn: Turn, forwarded: Forwarded | null, ended: Ended, tt
       sessionId: prepared?.sessionId ?? null,
       receiptId: prepared?.receiptId ?? null,
       write: memory.write,
-      keep: keepsBlocks(deps.settings().injectionPlacement, conversation),
+      keep: said.keep,
       provider: forwarded?.upstream.id ?? turn.upstream.id,
       model: forwarded?.model ?? turn.model,
       placement: forwarded && forwarded.where !== "none" ? forwarded.where : null,
       reason: prepared?.receiptId ? reasonOf(turn, forwarded) : null,
       fallbacks: forwarded?.fallbacks ?? [],
-      user: (conversation.query || conversation.userText).slice(0, TEXT_LIMIT),
+      user: said.user,
       assistant: captured.text,
       complete: captured.complete && !left && !broken,
       cut: broken,
       wantsTools: captured.wantsTools && captured.complete && !left && !broken,
-      toolCalls: callsSoFar(conversation) + captured.toolCalls.filter(Boolean).length,
-      turn: conversation.turn,
-      after: captured.complete && !left && !broken ? conversation.after(captured.text) : null,
+      toolCalls: said.calls + captured.toolCalls.filter(Boolean).length,
+      turn: said.turn,
+      after: captured.complete && !left && !broken ? said.after(captured.text) : null,
       names,
       usage: row,
     })
     .catch((error: unknown) => deps.log.error("memory.record.failed", { error }));
 }
 
-/** Tool calls of this exchange that the request itself shows. */
-function callsSoFar(conversation: Conversation): number {
-  const last = conversation.turns.at(-1)?.at ?? -1;
-  return conversation.items.reduce((sum, item) => sum + (item.at > last ? item.calls.length : 0), 0);
-}
-
 /** Names under which the provider keeps the conversation from here. */
 function namesAfter(turn: Turn, captured: Captured): string[] {
   if (turn.route.wire !== "responses") return [];
-  const kept = turn.lookup.chain.filter(
-    (_, index) => index > 0 || turn.body.json["previous_response_id"] === undefined,
-  );
+  const kept = turn.lookup.chain.filter((_, index) => index > 0 || turn.said?.continues !== true);
   return [...(captured.responseId === null ? [] : [namedHash("response", captured.responseId)]), ...kept];
 }
 
@@ -112,7 +99,7 @@ function usageRow(
   const { usage, estimated } =
     captured === null
       ? { usage: { input: 0, output: 0, cached: 0 }, estimated: false }
-      : tokensOf(captured.usage, answered || status === 499 ? turn.body.text.length / 4 : 0, captured.text);
+      : tokensOf(captured.usage, answered || status === 499 ? turn.sentChars / 4 : 0, captured.text);
   const injected = reasonOf(turn, forwarded) === null ? (turn.prepared?.tokens ?? 0) : 0;
   return {
     owner: turn.memory.owner,

@@ -28,15 +28,16 @@ const CAPTURE_LIMIT = 8 << 20;
 export async function answerTurn(turn: Turn): Promise<Response> {
   const { deps, request, route } = turn;
   const { signal } = request;
-  const streaming = turn.body.json["stream"] === true && !route.counting;
+  const { body, conversation } = turn.sending!;
+  const streaming = body.json["stream"] === true && !route.counting;
   const path = `${endpoints[route.wire]}${route.counting ? "/count_tokens" : ""}${queryOf(request.url)}`;
   deps.metrics.observe("recollect_added_seconds", (performance.now() - turn.startedAt) / 1000);
   let forwarded: Forwarded;
   try {
     forwarded = await forward({
       wire: route.wire,
-      body: turn.body,
-      conversation: turn.conversation,
+      body,
+      conversation,
       blocks: turn.prepared?.blocks ?? [],
       placement: deps.settings().injectionPlacement,
       targets: targetsOf(turn),
@@ -61,6 +62,8 @@ export async function answerTurn(turn: Turn): Promise<Response> {
     });
   } catch (error) {
     return failed(turn, error);
+  } finally {
+    turn.sending = null;
   }
   const { answer } = forwarded;
   if (answer.status >= 300 && answer.status < 400) {

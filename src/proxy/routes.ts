@@ -4,6 +4,7 @@ import type { Env } from "../auth.ts";
 import { AppError } from "../error.ts";
 import { countUsage, createUsageBuffer } from "./account.ts";
 import { getModelRoute, listModelsRoute } from "./catalogue.ts";
+import { createByteBudget } from "./body.ts";
 import { conversationRoute } from "./conversation.ts";
 import type { ProxyDeps } from "./deps.ts";
 import { embeddingsRoute, rerankRoute } from "./embeddings.ts";
@@ -20,9 +21,14 @@ export function proxyRoutes(deps: ProxyDeps): { app: Hono<Env>; flush: () => Pro
     },
     (error) => deps.log.error("usage.write.failed", { error }),
   );
+  const budget = createByteBudget();
   const post = { "/chat/completions": "chat", "/responses": "responses", "/messages": "messages" } as const;
-  for (const [path, wire] of Object.entries(post)) app.post(path, conversationRoute(deps, usage, { wire }));
-  app.post("/messages/count_tokens", conversationRoute(deps, usage, { wire: "messages", counting: true }));
+  for (const [path, wire] of Object.entries(post))
+    app.post(path, conversationRoute(deps, usage, budget, { wire }));
+  app.post(
+    "/messages/count_tokens",
+    conversationRoute(deps, usage, budget, { wire: "messages", counting: true }),
+  );
   app.post("/embeddings", embeddingsRoute(deps, usage));
   app.post("/rerank", rerankRoute(deps, usage));
   app.get("/models", listModelsRoute(deps));

@@ -1,7 +1,8 @@
 /** One request on its way through the pipeline, and what its answer says about memory. */
 import type { Principal } from "../auth.ts";
-import type { Conversation, Wire } from "../memory/conversation.ts";
+import type { Conversation, HashPair, JsonBody, Wire } from "../memory/conversation.ts";
 import type { Lookup, Prepared } from "../memory/exchange-types.ts";
+import type { Placement } from "../memory/inject.ts";
 import type { HeaderMap } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/providers.ts";
 import type { createUsageBuffer } from "./account.ts";
@@ -26,8 +27,12 @@ export interface Turn {
   principal: Principal;
   request: Request;
   headers: HeaderMap;
-  body: ParsedBody;
-  conversation: Conversation;
+  /** Null once it has been forwarded: a stream may last for minutes, and bodies are large. */
+  sending: { body: ParsedBody; conversation: Conversation } | null;
+  /** Length of the body in UTF-16 units. */
+  sentChars: number;
+  /** What is recorded of it; null where nothing is. */
+  said: Said | null;
   memory: MemoryAccess;
   lookup: Lookup;
   prepared: Prepared | null;
@@ -38,8 +43,36 @@ export interface Turn {
   model: string;
 }
 
+/** What the record of an exchange needs of its request. */
+export interface Said {
+  user: string;
+  turn: HashPair | null;
+  after: (reply: string) => HashPair;
+  /** Tool calls of this exchange that the request itself shows. */
+  calls: number;
+  /** Whether its blocks are kept for the next turn. */
+  keep: boolean;
+  /** It goes on from a response by its id. */
+  continues: boolean;
+}
+
+/** Of what was said this much is recorded, in UTF-16 units. */
+const TEXT_LIMIT = 256 * 1024;
+
+export function saidIn(conversation: Conversation, body: JsonBody, placement: Placement): Said {
+  const last = conversation.turns.at(-1)?.at ?? -1;
+  return {
+    user: (conversation.query || conversation.userText).slice(0, TEXT_LIMIT),
+    turn: conversation.turn,
+    after: conversation.after,
+    calls: conversation.items.reduce((sum, item) => sum + (item.at > last ? item.calls.length : 0), 0),
+    keep: keepsBlocks(placement, conversation),
+    continues: body["previous_response_id"] !== undefined,
+  };
+}
+
 /** Whether blocks are put back turn by turn, which `system-first` does only where cache marks make it act as `auto`. */
-export const keepsBlocks = (placement: "auto" | "system-first", conversation: Conversation): boolean =>
+export const keepsBlocks = (placement: Placement, conversation: Conversation): boolean =>
   placement === "auto" || conversation.marked;
 
 /** Tells the client what memory did. */
