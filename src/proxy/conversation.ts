@@ -15,7 +15,7 @@ import type { ProxyDeps } from "./deps.ts";
 import { memoryAccess } from "./identity.ts";
 import { gate, lookupOf, recall } from "./recall.ts";
 import { answerTurn } from "./reply.ts";
-import { saidIn } from "./turn.ts";
+import { saidIn, sessionOf } from "./turn.ts";
 import type { ConversationRoute, Usage } from "./turn.ts";
 
 export function conversationRoute(
@@ -77,6 +77,7 @@ export function conversationRoute(
       memory,
       lookup,
       prepared: prepared.got,
+      sessionId: sessionOf(prepared.got, lookup),
       reason: prepared.reason,
       requestId: headers["x-request-id"] ?? crypto.randomUUID(),
       startedAt: started,

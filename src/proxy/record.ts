@@ -46,7 +46,8 @@ export function record(turn: Turn, forwarded: Forwarded | null, ended: Ended, tt
     .record({
       owner: memory.owner,
       lookup,
-      sessionId: prepared?.sessionId ?? null,
+      // A conversation with a history is looked up once more when it was not in time.
+      sessionId: prepared || (lookup.history === null && lookup.chain.length === 0) ? turn.sessionId : null,
       receiptId: prepared?.receiptId ?? null,
       write: memory.write,
       keep: said.keep,

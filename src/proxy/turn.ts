@@ -36,6 +36,8 @@ export interface Turn {
   memory: MemoryAccess;
   lookup: Lookup;
   prepared: Prepared | null;
+  /** As the client is told. */
+  sessionId: string;
   reason: Reason | null;
   requestId: string;
   startedAt: number;
@@ -88,7 +90,7 @@ export function memoryHeaders(
   headers["x-memory-tokens"] = String(injected === 0 ? 0 : prepared!.tokens);
   if (injected === 0) headers["x-memory-reason"] = reason ?? "nothing-relevant";
   if (prepared?.receiptId) headers["x-memory-receipt"] = prepared.receiptId;
-  headers["x-omniroute-session-id"] = asHeader(sessionOf(turn));
+  headers["x-omniroute-session-id"] = asHeader(turn.sessionId);
   if (headers["x-request-id"] === undefined) headers["x-request-id"] = turn.requestId;
   return headers;
 }
@@ -104,11 +106,10 @@ export function reasonOf(turn: Turn, forwarded: Forwarded | null): Reason | null
   return forwarded && (forwarded.rejected || forwarded.form === "none") ? "rejected" : null;
 }
 
-/** Without the engine there is nothing to look a conversation up in: its name, or one derived from how it stood. */
-function sessionOf(turn: Turn): string {
-  const { prepared, lookup } = turn;
+/** Where the engine did not say in time: the conversation's name, one derived from how it stood, else a new one. */
+export function sessionOf(prepared: Prepared | null, { named, chain, history }: Lookup): string {
   if (prepared) return prepared.sessionId;
-  if (lookup.named !== null) return lookup.named;
-  if (lookup.chain[0] !== undefined) return `c-${lookup.chain[0]}`;
-  return lookup.history ? `h-${lookup.history.full}` : turn.requestId.slice(0, 128);
+  if (named !== null) return named;
+  if (chain[0] !== undefined) return `c-${chain[0]}`;
+  return history ? `h-${history.full}` : crypto.randomUUID();
 }
