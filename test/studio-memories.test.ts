@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Appliance, startAppliance } from "./support/appliance.ts";
 import { remember, signIn, type Visitor } from "./support/studio.ts";
+
+setDefaultTimeout(30_000);
 
 let box: Appliance;
 let visitor: Visitor;

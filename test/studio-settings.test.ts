@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Appliance, startAppliance, until } from "./support/appliance.ts";
 import { startHttpBackend } from "./support/http-backend.ts";
 import { chat } from "./support/studio-data.ts";
 import { remember, signIn, type Visitor } from "./support/studio.ts";
+
+setDefaultTimeout(30_000);
 
 let box: Appliance;
 let visitor: Visitor;

@@ -3,7 +3,7 @@
  * as served, first paint in a real browser. `bun run bench:studio [memories]`. Goals: first byte ≤ 20 ms, first paint
  * ≤ 200 ms, HTML ≤ 60 kB, CSS ≤ 16 kB, scripts ≤ 30 kB compressed.
  */
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { chat, fill, pagesOf } from "../support/studio-data.ts";
 import { desktop, launch, visit } from "../support/browser.ts";
 import { startAppliance, until } from "../support/appliance.ts";
@@ -61,6 +61,7 @@ await until(
 );
 
 print(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Bun ${Bun.version}`);
+print(`load of the machine while measuring: ${loadavg()[0]!.toFixed(1)} (2.0 is two busy cores)`);
 print(`${memories} memories stored in ${((performance.now() - started) / 1000).toFixed(0)} s\n`);
 print("page                      first byte p50     p99 ms   HTML kB");
 
@@ -68,6 +69,7 @@ const { page, context } = await visit(await launch(), box.url, box.token, deskto
 const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
 let worst = { byte: 0, size: 0, paint: 0 };
 const pages = [
+  ["reference: /health", "/health"] as [string, string],
   ...pagesOf(ids),
   ["memories-search", "/dashboard/memory?q=garden"] as [string, string],
   ["memories-last", `/dashboard/memory?page=${Math.floor(memories / 20)}`] as [string, string],
