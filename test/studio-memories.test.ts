@@ -1,4 +1,6 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
 import { type Appliance, startAppliance } from "./support/appliance.ts";
 import { remember, signIn, type Visitor } from "./support/studio.ts";
 
@@ -279,6 +281,39 @@ function foreign(html: string): string[] {
   check.transform(html);
   return found;
 }
+
+describe("compacting", () => {
+  test("a look, then one summary whose page brings the originals back", async () => {
+    const ids = [];
+    for (const place of ["Oulu", "Turku", "Vaasa"])
+      ids.push(await remember(box, `Once spent a summer in ${place}`));
+    const db = new Database(join(box.dataDir, "recollect.db"));
+    db.run("PRAGMA busy_timeout = 5000");
+    db.run(
+      "UPDATE memories SET confirmed_at = confirmed_at - 40 * 86400000 WHERE content LIKE 'Once spent%'",
+    );
+    db.close();
+    const first = await visitor.get("/dashboard/memory/compact", { part: true });
+    expect(first.html).toContain('hx-trigger="load"');
+    const look = await visitor.get("/dashboard/memory/compact?look=1");
+    expect(look.html).toContain("Once spent a summer in Vaasa");
+    expect(look.html).toContain("Compact 3 memories");
+    const wrong = await visitor.post("/dashboard/memory/compact", { olderThanDays: "0" }, { part: true });
+    expect(wrong.status).toBe(422);
+    const done = await visitor.post(
+      "/dashboard/memory/compact",
+      { olderThanDays: "30", apiKeyId: "" },
+      { part: true },
+    );
+    expect(done.html).toContain("3 memories compacted.");
+    const { body } = await box.call("GET", "/api/memory?origin=summary");
+    const summary = (body as { data: { id: string }[] }).data[0]!.id;
+    const page = await visitor.get(`/dashboard/memory/${summary}`);
+    expect(page.html).toContain("Condensed from");
+    await visitor.post(`/dashboard/memory/${summary}/restore-originals`, {});
+    for (const id of ids) expect((await memoryOf(id))?.["status"]).toBe("active");
+  });
+});
 
 describe("hostile contents", () => {
   const hostile = [
