@@ -201,7 +201,9 @@ export function createExchanges(deps: ExchangeDeps) {
   /** What was injected into earlier turns of this conversation, while it is worth keeping. */
   function oldBlocks(owner: number, input: PrepareInput) {
     const hashes = input.keep ? input.turns.map((turn) => turn.hash) : [];
-    const found = blocksByHash(db, owner, [...hashes, ...input.lookup.chain]);
+    // The block of a turn that is only now said is not put back: it is looked for anew.
+    const wanted = input.open ? hashes : hashes.slice(0, -1);
+    const found = blocksByHash(db, owner, [...wanted, ...input.lookup.chain]);
     const chained = input.lookup.chain.map((hash) => found.get(hash)).find((row) => row !== undefined);
     const last = input.open ? found.get(hashes.at(-1) ?? "") : undefined;
     const rows = input.turns.slice(0, -1).flatMap((turn) => {
