@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { verifyArchive } from "../../src/db/backup-archive.ts";
 import { binary, runBinary, startBinary, type Running } from "../support/binary.ts";
 import { startHub, type Hub } from "../support/hub.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
@@ -167,6 +168,29 @@ test("a backup is made while it serves, and opens elsewhere", async () => {
   expect(await runBinary(["restore", file], { dataDir: other })).toMatchObject({ code: 0 });
   const listed = await runBinary(["memory", "list", "--json"], { dataDir: other });
   expect(listed.stdout).toContain("Helix");
+});
+
+test("the running server gives a backup and takes it back, with threads of its own", async () => {
+  const as = server.managementToken;
+  const given = await call("/api/backup", { method: "POST", as });
+  expect(given.status).toBe(200);
+  const file = join(dir, "download.tar");
+  await Bun.write(file, await given.arrayBuffer());
+  expect(verifyArchive(file).rows["memories"]).toBeGreaterThan(0);
+  const taken = await call("/api/restore", {
+    method: "POST",
+    as,
+    body: await Bun.file(file).bytes(),
+    headers: { "content-type": "application/x-tar" },
+  });
+  expect([taken.status, taken.status < 300 ? "" : await taken.text()]).toEqual([200, ""]);
+  const health = async () =>
+    await fetch(`${server.url}/ready`).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+  await until(health, (status) => status === 200);
+  expect(await (await call("/api/memory")).text()).toContain("Helix");
 });
 
 test("SIGTERM lets a stream end, refuses new ones, and exits 0", async () => {

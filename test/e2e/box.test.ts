@@ -248,6 +248,30 @@ describe.skipIf(!canSandbox())("a box that is not friendly", () => {
   });
 });
 
+test.skipIf(!canSandbox() || Bun.which("systemctl") === null)(
+  "a service is installed for the machine, and not from a place it would not see",
+  async () => {
+    const setup = `
+    mount -t tmpfs none /opt && cp ${binary()} /opt/recollect
+    mount -t tmpfs none /etc/systemd/system`;
+    const show = [
+      ...inside(setup, [
+        "sh",
+        "-ec",
+        "/opt/recollect service install --port 8080 >&2 && cat /etc/systemd/system/recollect.service",
+      ]),
+    ];
+    const { code, stdout, stderr } = await runBinary([], { command: show });
+    expect([code, stdout]).toEqual([0, expect.stringContaining("ExecStart=/opt/recollect serve\n")]);
+    expect(stdout).toContain("Environment=PORT=8080\n");
+    expect(stdout).toContain("StateDirectory=recollect\n");
+    expect(stderr).toContain("systemctl daemon-reload && systemctl enable --now recollect");
+    const refused = await runBinary(["service", "install"]);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("install -m 755");
+  },
+);
+
 test("IPv6 alone", async () => {
   await using server = await startBinary({ dataDir, args: ["--host", "::1"] });
   expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
