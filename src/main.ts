@@ -22,6 +22,9 @@ function ended(): Promise<void> {
 // Everything this program makes is for its user alone.
 process.umask(0o077);
 
+// Who reads the banner may stop reading (`recollect serve | head`); that ends no server.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
 const world: World = {
   env: process.env,
   pid: process.pid,

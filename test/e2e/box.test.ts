@@ -272,6 +272,32 @@ test.skipIf(!canSandbox() || Bun.which("systemctl") === null)(
   },
 );
 
+test.skipIf(process.platform !== "linux")(
+  "a reader that leaves before the banner ends no server",
+  async () => {
+    const path = join(dir, "notify");
+    const socket = notifySocket(path);
+    const child = Bun.spawn(
+      ["sh", "-c", '"$0" serve --demo --port 0 --data-dir "$1" | true', binary(), dataDir],
+      {
+        env: { PATH: process.env["PATH"] ?? "", HOME: dir, NOTIFY_SOCKET: path },
+        stdout: "ignore",
+      },
+    );
+    // Comes after the banner.
+    expect(await socket.next()).toBe("READY=1");
+    const { pid, url } = JSON.parse(readFileSync(join(dataDir, "server.json"), "utf8")) as {
+      pid: number;
+      url: string;
+    };
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    process.kill(pid, "SIGTERM");
+    expect(await socket.next()).toBe("STOPPING=1");
+    await child.exited;
+    socket.close();
+  },
+);
+
 test("IPv6 alone", async () => {
   await using server = await startBinary({ dataDir, args: ["--host", "::1"] });
   expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
