@@ -1,4 +1,5 @@
 /** The command line. With server.ts the only file that touches `process`. */
+import { readFileSync } from "node:fs";
 import { run } from "./cli/run.ts";
 import type { World } from "./cli/verb.ts";
 
@@ -10,6 +11,7 @@ function ended(): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+      if (signal === "SIGHUP" && hangupIgnored()) continue;
       process.on(signal, () => {
         if (asked) process.exit(1);
         asked = true;
@@ -17,6 +19,16 @@ function ended(): Promise<void> {
       });
     }
   });
+}
+
+/** Started with nohup: the terminal that goes away must not end it. See proc(5), SigIgn; SIGHUP is signal 1. */
+function hangupIgnored(): boolean {
+  try {
+    const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+    return mask !== undefined && (Number.parseInt(mask.slice(-1), 16) & 1) === 1;
+  } catch {
+    return false;
+  }
 }
 
 // Everything this program makes is for its user alone.

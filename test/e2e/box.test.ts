@@ -298,6 +298,16 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
+test.skipIf(process.platform !== "linux")("nohup holds when the terminal goes away", async () => {
+  await using server = await startBinary({ command: ["nohup", binary()], dataDir });
+  process.kill(server.pid, "SIGHUP");
+  for (let times = 0; times < 5; times++) {
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    await Bun.sleep(40);
+  }
+  expect(await server.stop()).toBe(0);
+});
+
 test("IPv6 alone", async () => {
   await using server = await startBinary({ dataDir, args: ["--host", "::1"] });
   expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
