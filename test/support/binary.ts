@@ -21,8 +21,8 @@ export function binary(): string {
 }
 
 function build(): string {
-  const out = mkdtempSync(join(tmpdir(), "recollect-build-"));
-  process.on("exit", () => rmSync(out, { recursive: true, force: true }));
+  // One place, overwritten by the next run: the file is large, and nothing runs at the end of a test process.
+  const out = join(root, "dist/test");
   const { exitCode, stderr } = Bun.spawnSync([process.execPath, "build.ts", "--out", out], {
     cwd: root,
     stderr: "pipe",
