@@ -266,7 +266,10 @@ test.skipIf(!canSandbox() || Bun.which("systemctl") === null)(
     expect(stdout).toContain("Environment=PORT=8080\n");
     expect(stdout).toContain("StateDirectory=recollect\n");
     expect(stderr).toContain("systemctl daemon-reload && systemctl enable --now recollect");
-    const refused = await runBinary(["service", "install"]);
+    const elsewhere = inside(`mount -t tmpfs none /var/tmp && cp ${binary()} /var/tmp/recollect`, [
+      "/var/tmp/recollect",
+    ]);
+    const refused = await runBinary(["service", "install"], { command: elsewhere });
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain("install -m 755");
   },
