@@ -9,9 +9,9 @@ import { dot } from "./vector-store.ts";
 /** Up to this many vectors each is measured. */
 export const MEASURE_ALL = 4000;
 /** How many are measured of more: this share of them, within these bounds. */
-const SHARE = 0.03;
+const SHARE = 0.04;
 const LEAST = 1500;
-const MOST = 3000;
+const MOST = 4000;
 /** The same where measuring one means reading it from the table. */
 const READ_MOST = 1200;
 /** Whole vectors of an owner up to this many bytes are kept as they are, then rounded to bytes, then as bits alone. */

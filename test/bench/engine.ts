@@ -88,7 +88,7 @@ for (const size of sizes) {
       retrieve({ owner: "bench", query, mode: "proxy", deadlineMs: null, count: false });
     // The first question has the vectors read into memory.
     await call(ask());
-    await Bun.sleep(size / 200);
+    await Bun.sleep(500 + size / 50);
     for (let i = 0; i < 20; i++) await call(ask());
     const whole: number[] = [];
     for (let i = 0; i < QUESTIONS; i++) {
