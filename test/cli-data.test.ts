@@ -3,24 +3,13 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runCli } from "./support/cli.ts";
 
 let dir: string;
 beforeEach(() => (dir = mkdtempSync(join(tmpdir(), "recollect-cli-"))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-async function recollect(args: string[], env: Record<string, string> = {}) {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../src/main.ts"), ...args], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: dir, DATA_DIR: join(dir, "data"), ...env },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { out, err, code };
-}
+const recollect = (args: string[], env?: Record<string, string>) => runCli(dir, args, env);
 
 test("search finds by words, export and import carry memories to another folder", async () => {
   await recollect(["key", "create", "me", "--id", "me"]);

@@ -1,4 +1,5 @@
 /** The OpenAPI 3.1 document, made from the operations that are mounted; the other doors are described in words. */
+import { breathe } from "../memory/breathe.ts";
 import type { z } from "zod";
 import { errorAnswer } from "../schemas/common.ts";
 import { elsewhere } from "./elsewhere.ts";
@@ -59,7 +60,7 @@ export async function document(operations: Operation[], version: string): Promis
   const paths: Document["paths"] = {};
   for (const operation of operations) {
     (paths[operation.path] ??= {})[operation.method] = pathItem(operation, schemas);
-    await new Promise((resolve) => setImmediate(resolve));
+    await breathe();
   }
   Object.assign(paths, elsewhere());
   hoist(jsonSchema(errorAnswer, "output"), schemas);

@@ -7,7 +7,8 @@ import { AppError } from "../error.ts";
 import { estimateTokens } from "../memory/budget.ts";
 import { bulkLine, type BulkLine } from "../schemas/conversations.ts";
 import { check } from "../validate.ts";
-import { breathe, nextBatch, type ConversationDeps } from "./deps.ts";
+import { nextBatch, type ConversationDeps } from "./deps.ts";
+import { breathe } from "../memory/breathe.ts";
 
 /** One piece of the file: whole lines, as `linePieces` cuts them. */
 export type BulkInput = {

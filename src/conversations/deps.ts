@@ -59,11 +59,6 @@ export function mergeMetadata(before: JsonObject, added: JsonObject): JsonObject
   return merged;
 }
 
-/** Lets waiting calls run between two batches. */
-export function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /** How long one batch may hold the thread and the write lock, in milliseconds: a search that waits is still quick. */
 const SLICE_MS = 6;
 

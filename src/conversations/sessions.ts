@@ -1,4 +1,5 @@
 /** Sessions: made, found, changed, and deleted with every trace of what was said in them. */
+import { breathe } from "../memory/breathe.ts";
 import {
   deleteSessionRow,
   ensureSession,
@@ -15,15 +16,7 @@ import { AppError, notFound } from "../error.ts";
 import { cleanMetadata } from "../memory/fields.ts";
 import { MANY_ROWS } from "../search/purge.ts";
 import type { JsonObject, Session } from "../memory/types.ts";
-import {
-  breathe,
-  mergeMetadata,
-  nextBatch,
-  readAs,
-  type Caller,
-  type ConversationDeps,
-  type Paging,
-} from "./deps.ts";
+import { mergeMetadata, nextBatch, readAs, type Caller, type ConversationDeps, type Paging } from "./deps.ts";
 import { dropSourceless } from "./learn.ts";
 import { eraseEpisodes, eraseSessionTraces } from "./erase.ts";
 

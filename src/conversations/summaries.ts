@@ -15,7 +15,8 @@ import { DAY_MS } from "../db/time.ts";
 import { AppError, conflict, notFound } from "../error.ts";
 import { cutToTokens, estimateTokens } from "../memory/budget.ts";
 import type { Summary } from "../memory/types.ts";
-import { breathe, readAs, type Caller, type ConversationDeps, type Paging } from "./deps.ts";
+import { readAs, type Caller, type ConversationDeps, type Paging } from "./deps.ts";
+import { breathe } from "../memory/breathe.ts";
 import { createSalience } from "./salience.ts";
 
 export const DEFAULT_SUMMARY_TOKENS = 500;

@@ -1,4 +1,5 @@
 /** What grows is cut back: expired and outlived memories, receipts, injected blocks. A few rows a slice, once an hour. */
+import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import { memoryById } from "../db/memories.ts";
 import { transact } from "../db/open.ts";
@@ -41,7 +42,7 @@ export function createHousekeeping(deps: HousekeepingDeps) {
       const n = transact(db, slice);
       total += n;
       if (n < SLICE) break;
-      await new Promise((resolve) => setImmediate(resolve));
+      await breathe();
     }
     return total;
   }

@@ -2,6 +2,7 @@
  * The runner of durable jobs: one at a time in this process, but for those that wait for something outside. Between jobs
  * the thread answers whatever waits.
  */
+import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import {
   claim,
@@ -227,8 +228,4 @@ export function createJobs(deps: JobsDeps) {
     },
     calls: { counts, list, retry, groups, retryFailed },
   };
-}
-
-function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

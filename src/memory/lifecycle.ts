@@ -1,4 +1,5 @@
 /** What can be done with memories from outside: the engine's `memories` group. Every call names its owner, or null for management. */
+import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import { activeByKey, memoryById, toMemory, toVersion, versionsOf } from "../db/memories.ts";
@@ -468,9 +469,4 @@ export function createMemories(deps: MemoriesDeps) {
 
 function dataVersion(db: Database): number {
   return db.query<{ data_version: number }, []>("PRAGMA data_version").get()!.data_version;
-}
-
-/** Lets waiting calls run between two batches. */
-function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,5 @@
 /** Merging two owners: everything of one becomes the other's, in short transactions. */
+import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import { activeByKey, memoryById } from "../db/memories.ts";
 import { memoriesAfter } from "../db/memory-list.ts";
@@ -29,7 +30,7 @@ export function createOwners(deps: { db: Database; store: Store }) {
       });
       memories += moved;
       if (moved < BATCH) break;
-      await new Promise((resolve) => setImmediate(resolve));
+      await breathe();
     }
     const sessions = transact(db, () => moveSessions(source, target));
     return { memories, sessions };

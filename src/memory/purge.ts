@@ -1,4 +1,5 @@
 /** Merges a lexical index after many deletions, so that the deleted words leave the file: at once, and by a job should this process end before. */
+import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import { purge, withMarks, type LexicalIndex } from "../search/purge.ts";
 import type { Jobs } from "./jobs.ts";
@@ -15,7 +16,7 @@ const LATER_MS = 60_000;
 
 export function createPurge({ db, jobs, now }: { db: Database; jobs: Jobs; now: () => number }): Purge {
   async function merge(index: LexicalIndex): Promise<void> {
-    for (const _step of purge(db, index)) await new Promise((resolve) => setImmediate(resolve));
+    for (const _step of purge(db, index)) await breathe();
   }
 
   jobs.handle("purge", (job) => merge((job.payload as { index: LexicalIndex }).index), { tries: Infinity });

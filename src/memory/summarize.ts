@@ -3,6 +3,7 @@
  * owner's memories fit a budget (`budget`). Owner by owner, never across; nothing is destroyed: originals stay as
  * archived rows or as history, and one call puts them back.
  */
+import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import { activeByKey, memoryById, toMemory } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
@@ -246,8 +247,4 @@ function name(result: SummarizeResult, rows: readonly MemoryRow[]): void {
       createdAt: iso(row.created_at),
     });
   }
-}
-
-function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,5 @@
 /** Vector search over one space: what is held in memory, read from the tables and kept in step with them. */
+import { breathe } from "../memory/breathe.ts";
 import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import {
@@ -156,7 +157,7 @@ export function createVectorIndex(db: Database): VectorIndex {
       }
       centre(next.held, (at) => wholeAt(next.held, at) ?? read(next.held.rows[at]!));
       if (performance.now() - turn < TURN_MS) continue;
-      await new Promise((resolve) => setImmediate(resolve));
+      await breathe();
       turn = performance.now();
     }
     if (seen?.id === now.id) kept.set(keyOf(now, part, owner), next);

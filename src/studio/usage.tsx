@@ -1,4 +1,5 @@
 /** `/dashboard/activity/usage`: tokens and cost by day, key and model. */
+import type { UsageSum } from "../db/usage.ts";
 import type { Hono } from "hono";
 import type { Env } from "../auth.ts";
 import { type UsageGroup, UsagePage } from "../../views/usage.tsx";
@@ -6,20 +7,6 @@ import { frameOf, ownerFilter } from "./activity.ts";
 import { show, type StudioDeps } from "./context.tsx";
 
 const DAY_MS = 86_400_000;
-
-interface Sum {
-  day?: string;
-  owner?: string | null;
-  provider?: string | null;
-  model?: string | null;
-  requests: number;
-  tokensIn: number;
-  tokensOut: number;
-  tokensInjected: number;
-  tokensCached: number;
-  cost: number;
-  errors: number;
-}
 
 export function usageRoutes(app: Hono<Env>, deps: StudioDeps): void {
   app.get("/dashboard/activity/usage", async (c) => {
@@ -37,7 +24,7 @@ export function usageRoutes(app: Hono<Env>, deps: StudioDeps): void {
     ]);
     // A box without prices has no cost at all, rather than one of nothing.
     const priced = [...byDay, ...byModel].some((sum) => sum.cost > 0);
-    const costOf = (sum: Sum | undefined) => (priced ? (sum?.cost ?? 0) : null);
+    const costOf = (sum: UsageSum | undefined) => (priced ? (sum?.cost ?? 0) : null);
     const found = new Map(byDay.map((sum) => [sum.day, sum]));
     const days = Array.from({ length: span }, (_, i) => {
       const day = new Date(period.from + i * DAY_MS).toISOString().slice(0, 10);
@@ -50,7 +37,7 @@ export function usageRoutes(app: Hono<Env>, deps: StudioDeps): void {
         cost: costOf(sum),
       };
     });
-    const group = (sum: Sum): UsageGroup => ({
+    const group = (sum: UsageSum): UsageGroup => ({
       ...sum,
       keyId: sum.owner ?? null,
       model: [sum.provider, sum.model].filter(Boolean).join("/") || null,
