@@ -4,7 +4,8 @@ import { keepSecrets, maskBackends, openBackends, sealBackends } from "./backend
 import { createSession, useLink } from "./db/access.ts";
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, type KeyFields } from "./db/keys.ts";
 import { ownerId, ownerNames, SHARED_OWNER } from "./db/owners.ts";
-import { readMemorySettings, writeMemorySettings } from "./db/settings.ts";
+import { readMemorySettings } from "./db/settings.ts";
+import { writeMemorySettings } from "./db/settings-write.ts";
 import { AppError, invalid } from "./error.ts";
 import type { MemorySettings, MemorySettingsPatch } from "./memory/settings.ts";
 import { maskSecret, openText, sealText, type Seal } from "./seal.ts";

@@ -1,7 +1,6 @@
 /** Middleware order and every mount, on one screen. Faces that are not on the hot path are loaded when first called. */
 import type { Database } from "bun:sqlite";
 import { Hono } from "hono";
-import { createAdmin } from "./admin.ts";
 import type { BackupControl } from "./backup-file.ts";
 import { identify } from "./auth.ts";
 import type { Auth, Env } from "./auth.ts";
@@ -65,7 +64,6 @@ const studioPaths = ["/", "/sign-in", "/dashboard/*", "/assets/*"];
 export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
   const knownHost = hostCheck(deps.config);
-  const admin = createAdmin({ db: deps.db, seal: deps.seal });
   const shared = {
     engine: deps.engine,
     auth: deps.auth,
@@ -74,10 +72,11 @@ export function createApp(deps: AppDeps): Hono<Env> {
     admitKey: createKeyLimit(),
     log: deps.log,
   };
+  const admin = lazy(async () => (await import("./admin.ts")).createAdmin({ db: deps.db, seal: deps.seal }));
   const api = lazy(async () =>
     (await import("./api/app.ts")).createApi({
       ...shared,
-      admin,
+      admin: await admin(),
       metrics: deps.metrics,
       providers: deps.providers,
       models: deps.models,
@@ -87,13 +86,16 @@ export function createApp(deps: AppDeps): Hono<Env> {
     }),
   );
   const mcp = lazy(async () =>
-    (await import("./mcp/http.ts")).createMcpHandler({ ...shared, ownerExists: admin.ownerExists }),
+    (await import("./mcp/http.ts")).createMcpHandler({
+      ...shared,
+      ownerExists: (await admin()).ownerExists,
+    }),
   );
 
   const studio = lazy(async () =>
     (await import("./studio/app.tsx")).createStudio({
       ...shared,
-      admin,
+      admin: await admin(),
       config: deps.config,
       metrics: deps.metrics,
       providers: deps.providers,

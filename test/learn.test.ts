@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { writeMemorySettings } from "../src/db/settings.ts";
+import { writeMemorySettings } from "../src/db/settings-write.ts";
 import type { MemorySettingsPatch } from "../src/memory/settings.ts";
 import type { Memory, MemoryStatus } from "../src/memory/types.ts";
 import { until } from "./support/appliance.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { writeMemorySettings } from "../src/db/settings.ts";
+import { writeMemorySettings } from "../src/db/settings-write.ts";
 import { estimateTokens } from "../src/memory/budget.ts";
 import type { MemorySettingsPatch } from "../src/memory/settings.ts";
 import type { RetrieveInput } from "../src/memory/types.ts";

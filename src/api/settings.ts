@@ -1,7 +1,6 @@
 /** `/api/settings`: what the person who runs the box decides. */
 import type { Admin } from "../admin.ts";
-import { memorySettings } from "../memory/settings.ts";
-import { memorySettingsPatch } from "../memory/settings-patch.ts";
+import { memorySettings, memorySettingsPatch } from "../memory/settings-schema.ts";
 import { operation, type Operation } from "./operation.ts";
 
 const base = { tag: "Settings", access: "management" } as const;

@@ -5,7 +5,8 @@ import { connectQdrant } from "../search/qdrant/client.ts";
 import type { Qdrant } from "../search/qdrant/client.ts";
 import { createUrlCheck } from "./allowed.ts";
 import type { UrlCheck } from "./allowed.ts";
-import type { BackendConfig } from "./config.ts";
+import { readBackendConfig } from "./config-schema.ts";
+import type { BackendConfig } from "./config-schema.ts";
 import { GenericMemoryBackend } from "./http.ts";
 import { NotionBackend } from "./notion.ts";
 import { ObsidianBackend } from "./obsidian.ts";
@@ -22,7 +23,17 @@ export type KnownDeps = {
 
 const titles = { http: "HTTP", obsidian: "Obsidian", notion: "Notion", qdrant: "Qdrant" } as const;
 
-export function createBackend(id: string, config: BackendConfig, deps: KnownDeps): MemoryBackend {
+/** The backend of a stored configuration; null when that is not valid (a newer version's, perhaps). */
+export function openBackend(
+  id: string,
+  config: Record<string, unknown>,
+  deps: KnownDeps,
+): MemoryBackend | null {
+  const read = readBackendConfig(id, config);
+  return read && createBackend(id, read, deps);
+}
+
+function createBackend(id: string, config: BackendConfig, deps: KnownDeps): MemoryBackend {
   const allowed = deps.allowed ?? createUrlCheck();
   const displayName = config.displayName ?? (config.type === "http" ? id : titles[config.type]);
   switch (config.type) {

@@ -14,8 +14,6 @@ import type { MemorySettings } from "../memory/settings.ts";
 import type { PrimaryMemories } from "../memory/primary-rows.ts";
 import type { Store } from "../memory/store.ts";
 import type { Memory, MemoryType } from "../memory/types.ts";
-import { readBackendConfig } from "./config.ts";
-import { createBackend } from "./known.ts";
 import type { KnownDeps } from "./known.ts";
 import { MemoryManager } from "./manager.ts";
 import type { BackendHealth } from "./manager.ts";
@@ -73,6 +71,9 @@ export function createBackends(deps: BackendsDeps) {
 
   /** Follows the settings; cheap when nothing changed. */
   async function configure(): Promise<void> {
+    // Most boxes have none, and their schemas take milliseconds to load.
+    const some = Object.keys(deps.settings().backendConfigs).length > 0;
+    const open = some ? (await import("./known.ts")).openBackend : () => null;
     const { primaryBackend, fallbackBackends, backendConfigs } = deps.settings();
     const wanted = [...new Set([primaryBackend, ...fallbackBackends])];
     const qdrant = wanted.includes("qdrant") ? deps.qdrantKey() : null;
@@ -85,8 +86,8 @@ export function createBackends(deps: BackendsDeps) {
     const configs = deps.openConfigs(backendConfigs);
     for (const id of wanted) {
       if (manager.has(id)) continue;
-      const config = configs[id] ? readBackendConfig(id, configs[id]) : null;
-      const backend = config ? createBackend(id, config, deps.known) : id === "qdrant" ? deps.qdrant() : null;
+      const configured = configs[id] ? open(id, configs[id], deps.known) : null;
+      const backend = configured ?? (id === "qdrant" ? deps.qdrant() : null);
       if (backend) manager.register(new MappedBackend(db, backend));
       else problem = `The backend ${id} is not configured.`;
     }

@@ -5,7 +5,7 @@ import { ensureOwner } from "../db/owners.ts";
 import { ensureSession, touchSession } from "../db/sessions.ts";
 import { AppError } from "../error.ts";
 import { estimateTokens } from "../memory/budget.ts";
-import { bulkLine, type BulkLine } from "../schemas/conversations.ts";
+import type { bulkLine } from "../schemas/conversations.ts";
 import { check } from "../validate.ts";
 import { nextBatch, type ConversationDeps } from "./deps.ts";
 import { breathe } from "../memory/breathe.ts";
@@ -34,17 +34,18 @@ export type BulkResult = {
 const MAX_BATCH = 200;
 const LF = 10;
 
+type Schema = typeof bulkLine;
 type Line = { line: number; episode: Omit<NewEpisode, "owner" | "sessionId"> };
 
 export function createBulk(deps: ConversationDeps) {
   const { db, now, redact } = deps;
 
   /** Checks one line and takes secrets out of it. */
-  function read(line: number, bytes: Uint8Array, result: BulkResult): Line | null {
+  function read(schema: Schema, line: number, bytes: Uint8Array, result: BulkResult): Line | null {
     try {
       const value = parse(bytes);
       if (value === undefined) return null;
-      const checked = check(bulkLine, value) as BulkLine;
+      const checked = check(schema, value);
       const user = redact.text(checked.userMessage ?? "");
       const reply = redact.text(checked.aiResponse ?? "");
       const metadata = redact.json(checked.metadata ?? {});
@@ -85,6 +86,7 @@ export function createBulk(deps: ConversationDeps) {
 
   /** Stores the lines of one piece in short transactions, giving way to other calls in between. */
   return async function bulk(input: BulkInput): Promise<BulkResult> {
+    const { bulkLine: schema } = await import("../schemas/conversations.ts");
     const result: BulkResult = { created: 0, existing: 0, sessions: 0, refused: [], redacted: 0 };
     for (const line of input.tooLong) result.refused.push({ line, message: "The line is too long." });
     const owner = transact(db, () => ensureOwner(db, input.owner));
@@ -97,7 +99,7 @@ export function createBulk(deps: ConversationDeps) {
       for (let seen = 0; seen < size && at < input.bytes.length; seen += 1, number += 1) {
         const end = input.bytes.indexOf(LF, at);
         const stop = end < 0 ? input.bytes.length : end;
-        const line = read(number, input.bytes.subarray(at, stop), result);
+        const line = read(schema, number, input.bytes.subarray(at, stop), result);
         if (line !== null) lines.push(line);
         at = stop + 1;
       }

@@ -10,7 +10,7 @@ import { nextBatch, type RecordHooks } from "../conversations/deps.ts";
 import { breathe } from "../memory/breathe.ts";
 import type { Redact } from "../memory/fields.ts";
 import type { Store } from "../memory/store.ts";
-import { headLine, importLine, type ImportLine } from "../schemas/import.ts";
+import type { headLine, importLine, ImportLine } from "../schemas/import.ts";
 import { check } from "../validate.ts";
 import { FORMAT } from "./export.ts";
 import { createConversationWriter } from "./import-conversations.ts";
@@ -58,6 +58,9 @@ const IDLE_MS = 10 * 60_000;
 const MAX_BATCH = 100;
 const LF = 10;
 
+/** Loaded with the first import: schemas take time, and every start would pay it. */
+type Schemas = { headLine: typeof headLine; importLine: typeof importLine };
+
 export function createImport(deps: ImportDeps) {
   const { db, now } = deps;
   const running = new Map<string, Import>();
@@ -83,6 +86,7 @@ export function createImport(deps: ImportDeps) {
   }
 
   async function importLines(input: ImportInput): Promise<ImportResult> {
+    const schemas = await import("../schemas/import.ts");
     const state = running.get(input.id);
     if (state === undefined || state.owner !== ensureOwner(db, input.owner)) {
       throw new AppError("conflict", "This import is not running any more; start it again.");
@@ -98,7 +102,7 @@ export function createImport(deps: ImportDeps) {
         for (let seen = 0; seen < size && at < input.bytes.length; seen += 1, number += 1) {
           const end = input.bytes.indexOf(LF, at);
           const stop = end < 0 ? input.bytes.length : end;
-          take(state, number, input.bytes.subarray(at, stop), result);
+          take(schemas, state, number, input.bytes.subarray(at, stop), result);
           at = stop + 1;
         }
       });
@@ -109,12 +113,18 @@ export function createImport(deps: ImportDeps) {
     return result;
   }
 
-  function take(state: Import, number: number, bytes: Uint8Array, result: ImportResult): void {
+  function take(
+    schemas: Schemas,
+    state: Import,
+    number: number,
+    bytes: Uint8Array,
+    result: ImportResult,
+  ): void {
     try {
       const value = parse(bytes);
       if (value === undefined) return;
-      if (number === 1 && isHead(value)) return;
-      const line = check(importLine, value);
+      if (number === 1 && isHead(schemas.headLine, value)) return;
+      const line = check(schemas.importLine, value);
       // A line that fails half-way leaves nothing behind.
       db.run("SAVEPOINT line");
       try {
@@ -154,11 +164,11 @@ export function createImport(deps: ImportDeps) {
 }
 
 /** True for the head line of our own format; another format is refused by name. */
-function isHead(value: unknown): boolean {
-  const head = headLine.safeParse(value);
-  if (!head.success) return false;
-  if (head.data.format !== FORMAT) {
-    throw invalid("format", `must be ${FORMAT}; this file says ${head.data.format.slice(0, 40)}`);
+function isHead(head: Schemas["headLine"], value: unknown): boolean {
+  const read = head.safeParse(value);
+  if (!read.success) return false;
+  if (read.data.format !== FORMAT) {
+    throw invalid("format", `must be ${FORMAT}; this file says ${read.data.format.slice(0, 40)}`);
   }
   return true;
 }

@@ -1,16 +1,15 @@
 /** Stored settings: the memory settings by their API names, and configuration values set with `config set`. */
 import type { Database } from "bun:sqlite";
-import { AppError } from "../error.ts";
-import { defaultSettings, memorySettings, settingsProblems } from "../memory/settings.ts";
-import type { MemorySettings, MemorySettingsPatch } from "../memory/settings.ts";
+import { defaultSettings, isSetting, settingFields } from "../memory/settings.ts";
+import type { MemorySettings } from "../memory/settings.ts";
 import { openText } from "../seal.ts";
 import type { Seal } from "../seal.ts";
-import { transact } from "./open.ts";
 import { createWatch } from "./watch.ts";
 import type { Watch } from "./watch.ts";
 
 const CONFIG = "config:";
-const MEMORY = "memory:";
+/** What the names of the memory settings begin with. */
+export const MEMORY = "memory:";
 
 /** All values whose name starts with `prefix`, parsed, without the prefix. */
 function readPrefix(db: Database, prefix: string): Record<string, unknown> {
@@ -34,30 +33,9 @@ export function writeSetting(db: Database, name: string, value: unknown): void {
 export function readMemorySettings(db: Database): MemorySettings {
   const stored = readPrefix(db, MEMORY);
   const settings: Record<string, unknown> = { ...defaultSettings };
-  for (const [name, field] of Object.entries(memorySettings.shape)) {
-    if (!(name in stored)) continue;
-    const parsed = field.safeParse(stored[name]);
-    if (parsed.success) settings[name] = parsed.data;
-  }
+  for (const [name, field] of Object.entries(settingFields))
+    if (name in stored && isSetting(field, stored[name])) settings[name] = stored[name];
   return settings as MemorySettings;
-}
-
-/** Stores any subset; 400 with every problem named when the whole would not be valid. Returns the whole. */
-export function writeMemorySettings(db: Database, patch: MemorySettingsPatch): MemorySettings {
-  return transact(db, () => {
-    const given = Object.entries(patch).filter(([, value]) => value !== undefined);
-    const next = { ...readMemorySettings(db), ...Object.fromEntries(given) } as MemorySettings;
-    const problems = settingsProblems(next);
-    if (problems.length > 0) {
-      const first = problems[0]!;
-      throw new AppError("invalid_request", `${first.field}: ${first.message}`, {
-        param: first.field,
-        details: problems,
-      });
-    }
-    for (const [name, value] of given) writeSetting(db, MEMORY + name, value);
-    return next;
-  });
 }
 
 /** Stores a first value: only where nothing was stored yet. */

@@ -1,6 +1,5 @@
 /** The model of the setting `extractionModel`, asked one question at a time, within the tokens a day that the box allows. */
 import type { Database } from "bun:sqlite";
-import { z } from "zod";
 import { getMeta, setMeta } from "../db/meta.ts";
 import { transact } from "../db/open.ts";
 import type { Log } from "../log.ts";
@@ -30,11 +29,6 @@ export type AskModelDeps = {
 
 const TIMEOUT_MS = 60_000;
 
-const answerShape = z.looseObject({
-  choices: z.array(z.looseObject({ message: z.looseObject({ content: z.string() }) })).min(1),
-  usage: z.looseObject({ total_tokens: z.int().min(0) }).nullish(),
-});
-
 export function createAskModel(deps: AskModelDeps): AskModel {
   const { db, log, now } = deps;
 
@@ -62,7 +56,8 @@ export function createAskModel(deps: AskModelDeps): AskModel {
     try {
       const signal = AbortSignal.timeout(TIMEOUT_MS);
       const raw = await deps.post(model.slice(0, slash), "/chat/completions", body, signal);
-      const answer = answerShape.safeParse(raw);
+      const { completion } = await import("../schemas/completion.ts");
+      const answer = completion.safeParse(raw);
       count(answer.data?.usage?.total_tokens ?? estimate);
       if (!answer.success) throw new Error("The answer has not the shape of a chat completion.");
       return answer.data.choices[0]!.message.content;

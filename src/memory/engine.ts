@@ -25,7 +25,6 @@ import { getEpisode } from "../db/episodes.ts";
 import { createExport } from "../data/export.ts";
 import type { ExportInput } from "../data/export.ts";
 import { createImport } from "../data/import.ts";
-import { extractionQuestion, readAnswer } from "../extract/model.ts";
 import { extractExchange } from "../extract/exchange.ts";
 import { redactDeep, redactSecrets } from "../extract/secrets.ts";
 import { deleteForGood } from "./delete.ts";
@@ -282,6 +281,7 @@ function joinEngine(db: Database, options: EngineOptions) {
       return read;
     },
     async ask(turns) {
+      const { extractionQuestion, readAnswer } = await import("../extract/model.ts");
       const question = extractionQuestion(turns);
       const text = question === null ? null : await askModel(question);
       const read = text === null ? null : readAnswer(text, turns);

@@ -1,94 +1,119 @@
-/** The memory settings: one schema for the API, the database and the Studio. */
-import { z } from "zod";
-import { backendProblems } from "../backends/config.ts";
+/**
+ * The memory settings: one table for the API, the database and the Studio. Plain data, since both threads read settings
+ * at every start and schemas cost milliseconds; settings-schema.ts makes the schema of it for the faces.
+ */
 
-const providerModel = z
-  .string()
-  .max(300)
-  .regex(/^[a-z0-9][a-z0-9._-]{0,63}\/.+$/, "must be provider/model")
-  .nullable();
+/** What a field takes. `problem`: what is said of a text that does not have the pattern. */
+type Pattern = { pattern: RegExp; problem: string };
+type Kind =
+  | { type: "flag"; default: boolean }
+  | { type: "whole"; min: number; max: number; nullable?: true; default: number | null }
+  | { type: "choice"; of: readonly string[]; default: string }
+  | ({ type: "text"; min?: number; max?: number; nullable?: true; default: string | null } & Partial<Pattern>)
+  | ({ type: "list"; most: number; default: readonly string[] } & Pattern)
+  | ({ type: "objects"; default: Readonly<Record<string, Record<string, unknown>>> } & Pattern);
 
-const slug = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "must be a slug of a-z, 0-9, dot, dash, underscore");
-
-const httpUrl = z.string().max(2000).nullable();
+const slug = {
+  pattern: /^[a-z0-9][a-z0-9._-]{0,63}$/,
+  problem: "must be a slug of a-z, 0-9, dot, dash, underscore",
+};
+const providerModel = {
+  type: "text",
+  max: 300,
+  pattern: /^[a-z0-9][a-z0-9._-]{0,63}\/.+$/,
+  problem: "must be provider/model",
+  nullable: true,
+  default: null,
+} as const;
 
 /** Every field with its type, range and default (the defaults are those of a box on which nothing was set). */
-export const memorySettings = z.strictObject({
-  enabled: z.boolean().default(false),
-  maxTokens: z.int().min(0).max(16_000).default(2000),
-  retentionDays: z.int().min(0).max(365).default(30),
-  deleteAfterDays: z.int().min(1).max(36_500).nullable().default(null),
-  strategy: z.enum(["recent", "exact", "semantic", "hybrid"]).default("hybrid"),
-  fusion: z.enum(["scored", "rrf"]).default("scored"),
-  scope: z.enum(["session", "apiKey", "global"]).default("apiKey"),
-  skillsEnabled: z.boolean().default(false),
-  embeddingSource: z.enum(["remote", "static", "transformers", "auto"]).default("auto"),
-  embeddingProviderModel: providerModel.default(null),
-  customBaseUrl: httpUrl.default(null),
-  customModelId: z.string().min(1).max(300).nullable().default(null),
-  customApiKey: z.string().max(1000).nullable().default(null),
-  transformersEnabled: z.boolean().default(false),
-  staticEnabled: z.boolean().default(false),
-  rerankEnabled: z.boolean().default(false),
-  rerankProviderModel: providerModel.default(null),
-  vectorStore: z.enum(["sqlite-vec", "qdrant", "auto"]).default("auto"),
-  retrievalTimeoutMs: z.int().min(50).max(5000).nullable().default(null),
-  injectionPlacement: z.enum(["auto", "system-first"]).default("auto"),
-  injectEpisodes: z.boolean().default(true),
-  extractFrom: z.enum(["user", "both", "off"]).default("both"),
-  extractEntities: z.boolean().default(false),
-  extractionModel: providerModel.default(null),
-  extractEveryTurns: z.int().min(1).max(50).default(1),
-  extractionDailyTokens: z.int().min(0).max(1_000_000_000).default(200_000),
-  autoApprove: z.boolean().default(true),
-  autoSummarize: z.boolean().default(false),
-  recordEpisodes: z.boolean().default(true),
-  primaryBackend: slug.default("sqlite"),
-  fallbackBackends: z.array(slug).max(10).default([]),
-  backendConfigs: z.record(slug, z.record(z.string(), z.unknown())).default({}),
-});
+export const settingFields = {
+  enabled: { type: "flag", default: false },
+  maxTokens: { type: "whole", min: 0, max: 16_000, default: 2000 },
+  retentionDays: { type: "whole", min: 0, max: 365, default: 30 },
+  deleteAfterDays: { type: "whole", min: 1, max: 36_500, nullable: true, default: null },
+  strategy: { type: "choice", of: ["recent", "exact", "semantic", "hybrid"], default: "hybrid" },
+  fusion: { type: "choice", of: ["scored", "rrf"], default: "scored" },
+  scope: { type: "choice", of: ["session", "apiKey", "global"], default: "apiKey" },
+  skillsEnabled: { type: "flag", default: false },
+  embeddingSource: { type: "choice", of: ["remote", "static", "transformers", "auto"], default: "auto" },
+  embeddingProviderModel: providerModel,
+  customBaseUrl: { type: "text", max: 2000, nullable: true, default: null },
+  customModelId: { type: "text", min: 1, max: 300, nullable: true, default: null },
+  customApiKey: { type: "text", max: 1000, nullable: true, default: null },
+  transformersEnabled: { type: "flag", default: false },
+  staticEnabled: { type: "flag", default: false },
+  rerankEnabled: { type: "flag", default: false },
+  rerankProviderModel: providerModel,
+  vectorStore: { type: "choice", of: ["sqlite-vec", "qdrant", "auto"], default: "auto" },
+  retrievalTimeoutMs: { type: "whole", min: 50, max: 5000, nullable: true, default: null },
+  injectionPlacement: { type: "choice", of: ["auto", "system-first"], default: "auto" },
+  injectEpisodes: { type: "flag", default: true },
+  extractFrom: { type: "choice", of: ["user", "both", "off"], default: "both" },
+  extractEntities: { type: "flag", default: false },
+  extractionModel: providerModel,
+  extractEveryTurns: { type: "whole", min: 1, max: 50, default: 1 },
+  extractionDailyTokens: { type: "whole", min: 0, max: 1_000_000_000, default: 200_000 },
+  autoApprove: { type: "flag", default: true },
+  autoSummarize: { type: "flag", default: false },
+  recordEpisodes: { type: "flag", default: true },
+  primaryBackend: { type: "text", ...slug, default: "sqlite" },
+  fallbackBackends: { type: "list", ...slug, most: 10, default: [] },
+  backendConfigs: { type: "objects", ...slug, default: {} },
+} as const satisfies Record<string, Kind>;
 
-export type MemorySettings = z.infer<typeof memorySettings>;
+type ValueOf<Field extends Kind> =
+  | (Field extends { type: "flag" } ? boolean : never)
+  | (Field extends { type: "whole" } ? number : never)
+  | (Field extends { type: "choice" } ? Field["of"][number] : never)
+  | (Field extends { type: "text" } ? string : never)
+  | (Field extends { type: "list" } ? string[] : never)
+  | (Field extends { type: "objects" } ? Record<string, Record<string, unknown>> : never)
+  | (Field extends { nullable: true } ? null : never);
 
-/** What a PUT takes: any subset. The schema is in settings-patch.ts, which only the faces load. */
+export type SettingField = Kind;
+export type MemorySettings = {
+  -readonly [Name in keyof typeof settingFields]: ValueOf<(typeof settingFields)[Name]>;
+};
+
+/** What a PUT takes: any subset. Its schema is in settings-schema.ts, which only the faces load. */
 export type MemorySettingsPatch = { [Name in keyof MemorySettings]?: MemorySettings[Name] | undefined };
 
-export const defaultSettings: MemorySettings = memorySettings.parse({});
+export const defaultSettings = Object.fromEntries(
+  Object.entries(settingFields).map(([name, field]) => [name, structuredClone(field.default)]),
+) as MemorySettings;
 
-/** Rules between fields; each problem names its field. */
-export function settingsProblems(settings: MemorySettings): { field: string; message: string }[] {
-  const problems: { field: string; message: string }[] = [];
-  const { deleteAfterDays, retentionDays, customBaseUrl, customModelId } = settings;
-  if (deleteAfterDays !== null && (retentionDays === 0 || deleteAfterDays < retentionDays)) {
-    problems.push({
-      field: "deleteAfterDays",
-      message:
-        retentionDays === 0
-          ? "must be null while retentionDays is 0, which keeps memories for ever"
-          : `must be at least retentionDays (${retentionDays})`,
-    });
+/** Whether a stored value is one that this version knows. */
+export function isSetting(field: SettingField, value: unknown): boolean {
+  if (value === null) return "nullable" in field && field.nullable === true;
+  switch (field.type) {
+    case "flag":
+      return typeof value === "boolean";
+    case "whole":
+      return Number.isSafeInteger(value) && (value as number) >= field.min && (value as number) <= field.max;
+    case "choice":
+      return field.of.some((one) => one === value);
+    case "text":
+      return (
+        typeof value === "string" &&
+        value.length >= (field.min ?? 0) &&
+        value.length <= (field.max ?? Infinity) &&
+        field.pattern?.test(value) !== false
+      );
+    case "list":
+      return (
+        Array.isArray(value) &&
+        value.length <= field.most &&
+        value.every((one) => typeof one === "string" && field.pattern.test(one))
+      );
+    case "objects":
+      return (
+        isObject(value) &&
+        Object.entries(value).every(([name, one]) => field.pattern.test(name) && isObject(one))
+      );
   }
-  if ((customBaseUrl === null) !== (customModelId === null)) {
-    problems.push({
-      field: customBaseUrl === null ? "customBaseUrl" : "customModelId",
-      message: "customBaseUrl and customModelId are set together or not at all",
-    });
-  }
-  if (settings.rerankEnabled && settings.rerankProviderModel === null) {
-    problems.push({ field: "rerankProviderModel", message: "is needed while rerankEnabled is true" });
-  }
-  problems.push(...backendProblems(settings.backendConfigs));
-  const backends = new Set(["sqlite", "qdrant", ...Object.keys(settings.backendConfigs)]);
-  for (const [field, ids] of [
-    ["primaryBackend", [settings.primaryBackend]],
-    ["fallbackBackends", settings.fallbackBackends],
-  ] as const) {
-    for (const id of ids) {
-      if (!backends.has(id))
-        problems.push({ field, message: `there is no backend ${id}; known: ${[...backends].join(", ")}` });
-    }
-  }
-  return problems;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -4,7 +4,7 @@ import type { Child } from "hono/jsx";
 import type { Env } from "../auth.ts";
 import { invalid, notFound } from "../error.ts";
 import { type MemorySettings } from "../memory/settings.ts";
-import { memorySettingsPatch } from "../memory/settings-patch.ts";
+import { memorySettingsPatch } from "../memory/settings-schema.ts";
 import { maskSecret } from "../seal.ts";
 import { check } from "../validate.ts";
 import {

@@ -4,7 +4,7 @@ import type { Env } from "../auth.ts";
 import { type Config, type VariableName, variables } from "../config.ts";
 import { AppError } from "../error.ts";
 import { defaultSettings, type MemorySettings } from "../memory/settings.ts";
-import { memorySettingsPatch } from "../memory/settings-patch.ts";
+import { memorySettingsPatch } from "../memory/settings-schema.ts";
 import { check } from "../validate.ts";
 import type { Errors } from "../../views/fields.tsx";
 import type { FixedValue } from "../../views/settings-fixed.tsx";

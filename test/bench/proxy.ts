@@ -8,7 +8,7 @@ import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { openDatabase } from "../../src/db/open.ts";
-import { writeMemorySettings } from "../../src/db/settings.ts";
+import { writeMemorySettings } from "../../src/db/settings-write.ts";
 import { openSeal } from "../../src/seal.ts";
 import { createProviders } from "../../src/upstream/providers.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";

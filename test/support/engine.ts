@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { resolveConfig } from "../../src/config.ts";
 import type { VariableName } from "../../src/config.ts";
 import { openDatabase } from "../../src/db/open.ts";
-import { writeMemorySettings } from "../../src/db/settings.ts";
+import { writeMemorySettings } from "../../src/db/settings-write.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Log } from "../../src/log.ts";
 import { openEngine } from "../../src/memory/engine.ts";

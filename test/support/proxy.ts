@@ -6,7 +6,7 @@ import { resolveConfig } from "../../src/config.ts";
 import { createKey } from "../../src/db/keys.ts";
 import type { KeyFields } from "../../src/db/keys.ts";
 import { openDatabase } from "../../src/db/open.ts";
-import { writeMemorySettings } from "../../src/db/settings.ts";
+import { writeMemorySettings } from "../../src/db/settings-write.ts";
 import { createLog } from "../../src/log.ts";
 import type { MemorySettingsPatch } from "../../src/memory/settings.ts";
 import { openSeal } from "../../src/seal.ts";

@@ -10,7 +10,7 @@ import type { Embedder } from "../../embed/types.ts";
 import { invalid } from "../../error.ts";
 import type { Log } from "../../log.ts";
 import type { Jobs } from "../../memory/jobs.ts";
-import { addressOf } from "../../schemas/qdrant.ts";
+import { addressOf } from "../address.ts";
 import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.ts";
 import { visibleOf } from "../../search/vectors.ts";
 import type { Seal } from "../../seal.ts";
@@ -19,7 +19,7 @@ import { QdrantBackend } from "../qdrant.ts";
 import { createMirror, FILL, OUTBOX } from "./mirror.ts";
 import type { MirrorSearch } from "./mirror.ts";
 import { createOperations } from "./operations.ts";
-import { readQdrant, showQdrant, writeQdrant } from "./settings.ts";
+import { readQdrant, showQdrant } from "./settings.ts";
 import type { QdrantConnection } from "./settings.ts";
 import type { MirrorSource } from "./source.ts";
 import { fillHandler, outboxHandler } from "./work.ts";
@@ -151,6 +151,7 @@ export function createQdrant(deps: QdrantDeps) {
           const problem = urlProblem(addressOf(host, input.patch.port ?? connection().port) ?? host);
           if (problem !== null) throw invalid("host", problem);
         }
+        const { writeQdrant } = await import("./settings-write.ts");
         const written = writeQdrant(db, config, seal, input.patch);
         refresh();
         return showQdrant(written);

@@ -1,18 +1,11 @@
-/** The Qdrant settings: validated here, stored in the database, the key sealed. `enabled` is the engine's selector. */
+/** The Qdrant settings as they are stored: the key sealed, `enabled` the engine's selector. */
 import type { Database } from "bun:sqlite";
-import {
-  readMemorySettings,
-  readSettingGroup,
-  writeMemorySettings,
-  writeSetting,
-} from "../../db/settings.ts";
-import { transact } from "../../db/open.ts";
-import { invalid } from "../../error.ts";
+import { readMemorySettings, readSettingGroup } from "../../db/settings.ts";
 import { maskSecret } from "../../seal.ts";
 import type { Seal } from "../../seal.ts";
 import type { Values } from "../../config.ts";
-import { addressOf } from "../../schemas/qdrant.ts";
-import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.ts";
+import { addressOf } from "../address.ts";
+import type { QdrantSettings } from "../../schemas/qdrant.ts";
 
 /** As the engine uses them: `url` is null while no host is set. */
 export type QdrantConnection = Omit<QdrantSettings, "hasApiKey" | "apiKeyMasked"> & {
@@ -21,9 +14,11 @@ export type QdrantConnection = Omit<QdrantSettings, "hasApiKey" | "apiKeyMasked"
   efConstruct: number | null;
 };
 
-const GROUP = "qdrant";
+/** The group of settings they are stored in. */
+export const GROUP = "qdrant";
 
-type FirstValues = Pick<
+/** First values, from the environment. */
+export type FirstValues = Pick<
   Values,
   | "QDRANT_URL"
   | "QDRANT_HOST"
@@ -64,32 +59,4 @@ export function readQdrant(db: Database, first: FirstValues, seal: Seal): Qdrant
 export function showQdrant(settings: QdrantConnection): QdrantSettings {
   const { apiKey, url: _, efConstruct: __, ...shown } = settings;
   return { ...shown, hasApiKey: apiKey !== null, apiKeyMasked: apiKey === null ? null : maskSecret(apiKey) };
-}
-
-/** Stores any subset; 400 names the field. `enabled` moves the memory setting `vectorStore` with it. */
-export function writeQdrant(
-  db: Database,
-  first: FirstValues,
-  seal: Seal,
-  patch: QdrantSettingsPatch,
-): QdrantConnection {
-  return transact(db, () => {
-    const { enabled, apiKey, ...plain } = patch;
-    const before = readQdrant(db, first, seal);
-    for (const [name, given] of Object.entries(plain))
-      if (given !== undefined) writeSetting(db, `${GROUP}:${name}`, given);
-    // What a form was shown comes back unchanged; it is not a new key.
-    if (apiKey !== undefined && (before.apiKey === null || apiKey !== maskSecret(before.apiKey)))
-      writeSetting(
-        db,
-        `${GROUP}:apiKey`,
-        apiKey === "" ? "" : Buffer.from(seal.seal(apiKey)).toString("base64"),
-      );
-    const after = readQdrant(db, first, seal);
-    const on = enabled ?? before.enabled;
-    if (on && after.url === null) throw invalid("host", "is needed while Qdrant is enabled");
-    if (enabled !== undefined && enabled !== before.enabled)
-      writeMemorySettings(db, { vectorStore: enabled ? "qdrant" : "auto" });
-    return readQdrant(db, first, seal);
-  });
 }
