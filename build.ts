@@ -144,6 +144,8 @@ async function compile(name: string, target: Target, out: string, profile: strin
     format: "esm",
     minify: true,
     bytecode: true,
+    // A start then loads what it runs, and both threads share one copy.
+    splitting: true,
     plugins: [natives(name, target)],
     // Packages that ask where they lie would carry the path of this machine into the executable.
     define: { "process.env.NODE_ENV": '"production"', __dirname: '"/"', __filename: '"/recollect"' },
