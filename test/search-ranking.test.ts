@@ -51,7 +51,15 @@ function say(session: string, turns: Said[], owner = "a", at = Date.UTC(2024, 4,
 function rank(query: string, options: { fts5?: boolean; owner?: string; session?: string } = {}) {
   const owner = ensureOwner(db, options.owner ?? "a");
   return rankKind(
-    { db, fts5: options.fts5 ?? true, vectors: null, topK: 20, rrfK: 60, cohesion: createCohesion(db) },
+    {
+      db,
+      fts5: options.fts5 ?? true,
+      words: null,
+      vectors: null,
+      topK: 20,
+      rrfK: 60,
+      cohesion: createCohesion(db),
+    },
     { terms: queryTerms(owner, query), vector: null, date: namedDate(query) },
     {
       kind: "episode",
@@ -204,10 +212,11 @@ describe("the lexical index", () => {
       ["green door", ""],
     ]);
     const owner = ensureOwner(db, "a");
-    const query = weigh(db, "episode", owner, queryTerms(owner, "red apple"), true)!;
+    const tables = { db, fts5: true, words: null };
+    const query = weigh(tables, "episode", owner, queryTerms(owner, "red apple"))!;
     const predicate = { owner, session: null, retentionDays: 0, now: Date.now() };
-    const found = lexicalCandidates(db, query, predicate, 10, true);
     const [k1, b] = [1.2, 0.75];
+    const found = lexicalCandidates(tables, query, predicate, 10, { k1, b });
     const scores = lexicalScores(db, query, found, { k1, b });
     const mean = 7 / 3;
     // With few rows idf counts as if there were 200.
@@ -235,7 +244,8 @@ describe("the lexical index", () => {
         say(`s${n}`, [[`common daily entry ${n === 77 ? "pelican" : `x${n}`}`, ""]]);
     })();
     const owner = ensureOwner(db, "a");
-    const query = (text: string) => weigh(db, "episode", owner, queryTerms(owner, text), true)!;
+    const tables = { db, fts5: true, words: null };
+    const query = (text: string) => weigh(tables, "episode", owner, queryTerms(owner, text))!;
     expect(query("common daily pelican").search.map((term) => term.rows)).toEqual([1]);
     expect(rank("common daily pelican").candidates[0]!.ftsRank).toBe(1);
     expect(query("common daily entry").search).toHaveLength(2);

@@ -11,6 +11,7 @@ import { EmbeddingError, type Embedder } from "../src/embed/types.ts";
 import { sqliteVecPath } from "../src/native.ts";
 import { coverage, embedBatch, retryVectors, type BatchResult } from "../src/search/indexing.ts";
 import { ensureLexical } from "../src/search/lexical-tables.ts";
+import { createSimd } from "../src/search/simd.ts";
 import { itemOf, nearestRows, putVectors } from "../src/search/vector-store.ts";
 import { activeSpace, countVectors, ensureVectors, spaceFor, spaces } from "../src/search/vector-tables.ts";
 import { createVectorIndex } from "../src/search/vectors.ts";
@@ -255,47 +256,53 @@ test("without the extension vectors are scanned; with it again they are made ane
   expect(coverage(db)).toMatchObject({ rows: 1, current: 1 });
 });
 
-test("many vectors: bits choose and whole vectors decide, within two in a thousand of the exact answer", async () => {
-  const owner = ensureOwner(db, "a");
-  const dim = 64;
-  const space = spaceFor(db, { signature: "static:random:64", dim, quantization: "none" }, vec0);
-  let state = 1;
-  const random = () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31 - 0.5;
-  // Clusters around a common direction, as real embeddings are.
-  const centres = Array.from({ length: 30 }, () =>
-    Float32Array.from({ length: dim }, () => random() * 2 + 0.4),
-  );
-  const make = () => {
-    const centre = centres[Math.floor((random() + 0.5) * 30)]!;
-    const vector = centre.map((x) => x + random() * 1.5);
-    const length = Math.hypot(...vector);
-    return vector.map((x) => x / length);
-  };
-  const count = 6000;
-  db.transaction(() => {
-    for (let i = 0; i < count; i++) {
-      const seq = add(`row ${i}`);
-      putVectors(db, space, "memory", owner, seq, new Uint8Array(8), [make()]);
+test.each([
+  ["", createSimd()],
+  [", also without SIMD", () => null],
+])(
+  "many vectors: bits choose and whole vectors decide, within two in a thousand of the exact answer%s",
+  async (_, openSimd) => {
+    const owner = ensureOwner(db, "a");
+    const dim = 64;
+    const space = spaceFor(db, { signature: "static:random:64", dim, quantization: "none" }, vec0);
+    let state = 1;
+    const random = () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31 - 0.5;
+    // Clusters around a common direction, as real embeddings are.
+    const centres = Array.from({ length: 30 }, () =>
+      Float32Array.from({ length: dim }, () => random() * 2 + 0.4),
+    );
+    const make = () => {
+      const centre = centres[Math.floor((random() + 0.5) * 30)]!;
+      const vector = centre.map((x) => x + random() * 1.5);
+      const length = Math.hypot(...vector);
+      return vector.map((x) => x / length);
+    };
+    const count = 6000;
+    db.transaction(() => {
+      for (let i = 0; i < count; i++) {
+        const seq = add(`row ${i}`);
+        putVectors(db, space, "memory", owner, seq, new Uint8Array(8), [make()]);
+      }
+    })();
+    const index = createVectorIndex(db, openSimd);
+    await index.warm("memory", owner);
+    let same = 0;
+    for (let n = 0; n < 40; n++) {
+      const query = make();
+      const found = index.search("memory", "memory", everything(), query, 20)!.hits.map((hit) => hit.id);
+      const exact = nearestRows(db, space, "memory", owner, query, 20).map(({ row }) => itemOf(row));
+      same += exact.filter((id) => found.includes(id)).length;
     }
-  })();
-  const index = createVectorIndex(db);
-  await index.warm("memory", owner);
-  let same = 0;
-  for (let n = 0; n < 40; n++) {
+    expect(same / 800).toBeGreaterThanOrEqual(0.998);
+    // What comes and goes afterwards is seen.
     const query = make();
-    const found = index.search("memory", "memory", everything(), query, 20)!.hits.map((hit) => hit.id);
-    const exact = nearestRows(db, space, "memory", owner, query, 20).map(({ row }) => itemOf(row));
-    same += exact.filter((id) => found.includes(id)).length;
-  }
-  expect(same / 800).toBeGreaterThanOrEqual(0.998);
-  // What comes and goes afterwards is seen.
-  const query = make();
-  const added = add("added");
-  putVectors(db, space, "memory", owner, added, new Uint8Array(8), [query]);
-  expect(index.search("memory", "memory", everything(), query, 1)!.hits[0]!.id).toBe(added);
-  db.query("DELETE FROM memories WHERE seq = ?").run(added);
-  expect(index.search("memory", "memory", everything(), query, 1)!.hits[0]!.id).not.toBe(added);
-});
+    const added = add("added");
+    putVectors(db, space, "memory", owner, added, new Uint8Array(8), [query]);
+    expect(index.search("memory", "memory", everything(), query, 1)!.hits[0]!.id).toBe(added);
+    db.query("DELETE FROM memories WHERE seq = ?").run(added);
+    expect(index.search("memory", "memory", everything(), query, 1)!.hits[0]!.id).not.toBe(added);
+  },
+);
 
 test("an owner without vectors beside one with them finds nothing and fails nothing", async () => {
   add("zzzz", "b");

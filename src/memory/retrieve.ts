@@ -7,6 +7,7 @@ import { countAccess } from "../db/memories.ts";
 import { ownerId, ownerName, SHARED_OWNER } from "../db/owners.ts";
 import { AppError } from "../error.ts";
 import { createCohesion } from "../search/cohesion.ts";
+import { createHeldWords } from "../search/held-words.ts";
 import { namedDate } from "../search/dates.ts";
 import { passesCut, passesGate } from "../search/floor.ts";
 import { mergeKinds } from "../search/fuse.ts";
@@ -87,6 +88,7 @@ export function createRetrieval(deps: RetrievalDeps) {
   const rankDeps: RankDeps = {
     db,
     fts5: deps.fts5,
+    words: createHeldWords(db),
     vectors,
     topK: deps.topK,
     rrfK: deps.rrfK,

@@ -1,9 +1,29 @@
 /**
- * Lexical search. FTS5 brings the candidates; their score is BM25 counted here with the owner's own statistics, because
- * FTS5's counts rows and lengths over all owners (one owner's ranking would follow what others store) and fixes k1 and b.
+ * Lexical search. The words held in memory bring the candidates, or FTS5 where an owner's are not held; their score is
+ * BM25 counted here with the owner's own statistics, because FTS5's counts rows and lengths over all owners (one owner's
+ * ranking would follow what others store) and fixes k1 and b.
  */
 import type { Database } from "bun:sqlite";
-import { live, tables } from "./predicate.ts";
+import {
+  scoreRow,
+  weighedTerm,
+  type LexicalScore,
+  type OwnerShape,
+  type Saturation,
+  type WeighedTerm,
+} from "./bm25.ts";
+import type { HeldWords } from "./held-words.ts";
+import {
+  bestRows,
+  scoreAll,
+  holders,
+  MOST_TIMES,
+  postingsOf,
+  timesIn,
+  type Postings,
+  type WordPostings,
+} from "./postings.ts";
+import { live, tables, visibleOf } from "./predicate.ts";
 import type { QueryTerm } from "./tokens.ts";
 import type { Kind, Predicate } from "./types.ts";
 
@@ -14,22 +34,6 @@ const COMMON_SHARE = 0.05;
 const COMMON_ROWS = 2000;
 /** Rows that FTS5 may rank for one query, about 1 µs each; rarer words come first, commoner ones then only score. */
 const MAX_RANKED = 20_000;
-/** Below this an owner is judged as one of so many rows: with three rows every word is in a third of them. */
-export const MIN_ROWS = 1000;
-/** For ranking the same with fewer: where every row is about one thing, that thing still tells the rows from others. */
-export const FEW_ROWS = 200;
-
-/** A word of the query with how many of the owner's rows hold it. */
-export interface WeighedTerm extends QueryTerm {
-  readonly rows: number;
-  /** ln(1 + (N − n + 0.5) / (n + 0.5)), the weight of BM25. */
-  readonly idf: number;
-  /** The same as if there were at least {@link MIN_ROWS} rows: what the relevance floor weighs words by. */
-  readonly floorIdf: number;
-  /** Rows whose first column (what the user said) holds it. */
-  readonly saidRows: number;
-  readonly saidIdf: number;
-}
 
 /** A query against one kind of one owner's rows. */
 export interface LexicalQuery {
@@ -41,46 +45,29 @@ export interface LexicalQuery {
   /** The words that find candidates, and the oldest row they look at. */
   readonly search: readonly WeighedTerm[];
   readonly from: number;
+  /** The owner's words in memory, with the postings of every form of the query; null: the tables are asked. */
+  readonly held: { readonly words: Postings; readonly postings: ReadonlyMap<string, WordPostings> } | null;
 }
 
-/** What can be seen in an owner's rows of a kind; it chooses weights. */
-export interface OwnerShape {
-  readonly rows: number;
-  /** Rows with words in the first and in the second column (an episode: user, assistant). */
-  readonly saidRows: number;
-  readonly replyRows: number;
-  /** Mean words of a row, and of the first and the second column where there are any. */
-  readonly length: number;
-  readonly saidLength: number;
-  readonly replyLength: number;
-}
-
-/** k1 and b of BM25. */
-export interface Saturation {
-  readonly k1: number;
-  readonly b: number;
-}
-
-/** Words of a row against the query. `whole` is BM25 over all columns, `said` over the first. */
-export interface LexicalScore {
-  readonly whole: number;
-  readonly said: number;
-  /** Share of the query's idf that the row matches, 0–1. */
-  readonly mass: number;
-  /** Words of the query in the row. */
-  readonly words: number;
+/** Where words are looked up: FTS5 or a scan without it, and in front of both what is held in memory. */
+export interface LexicalSource {
+  readonly db: Database;
+  readonly fts5: boolean;
+  readonly words: HeldWords | null;
 }
 
 /** Looks the query's words up among the owner's rows. Null when there is no word or no row. */
 export function weigh(
-  db: Database,
+  source: LexicalSource,
   kind: Kind,
   owner: number,
   terms: readonly QueryTerm[],
-  fts5: boolean,
 ): LexicalQuery | null {
-  const shape = ownerShape(db, kind, owner);
+  const { db, fts5 } = source;
+  const { shape, counts } = countsOf(db, kind, owner);
   if (terms.length === 0 || shape.rows === 0) return null;
+  const words = source.words?.of(kind, owner, counts) ?? null;
+  if (words !== null) return weighHeld(words, kind, terms, shape);
   const weighed = (fts5 ? countByIndex : countByScan)(db, kind, owner, terms, shape);
   const found = weighed.filter((term) => term.rows > 0).sort((a, b) => a.rows - b.rows);
   const common = (term: WeighedTerm) => term.rows > COMMON_ROWS && term.rows > COMMON_SHARE * shape.rows;
@@ -101,23 +88,59 @@ export function weigh(
     }
   }
   // Words nobody here ever used count as well: they say how much of the question this owner can answer.
-  return { kind, terms: weighed.slice(0, MAX_TERMS), shape, note, search, from };
+  return { kind, terms: weighed.slice(0, MAX_TERMS), shape, note, search, from, held: null };
 }
 
-/** The best rows by FTS5's rank, at most `k`, every one of which may be seen. */
+/** The same in memory, where a common word costs little and every word searches. */
+function weighHeld(
+  words: Postings,
+  kind: Kind,
+  asked: readonly QueryTerm[],
+  shape: OwnerShape,
+): LexicalQuery {
+  const postings = new Map<string, WordPostings>();
+  const terms = asked.map((term) => {
+    let rows = 0;
+    let said = 0;
+    for (const form of term.forms) {
+      const found = postingsOf(words, form);
+      const held = holders(words, found);
+      postings.set(form, found);
+      rows += held.rows;
+      said += held.said;
+    }
+    return weighedTerm(term, rows, said, shape);
+  });
+  const search = terms
+    .filter((term) => term.rows > 0)
+    .sort((a, b) => a.rows - b.rows)
+    .slice(0, MAX_TERMS);
+  return {
+    kind,
+    terms: terms.slice(0, MAX_TERMS),
+    shape,
+    note: null,
+    search,
+    from: 0,
+    held: { words, postings },
+  };
+}
+
+/** The best rows by all columns or the first, at most `k`, every one of which may be seen: by BM25, or by FTS5's own rank of it. */
 export function lexicalCandidates(
-  db: Database,
+  { db, fts5 }: LexicalSource,
   query: LexicalQuery,
   predicate: Predicate,
   k: number,
-  fts5: boolean,
+  saturation: Saturation,
+  side: "whole" | "said" = "whole",
 ): number[] {
   if (query.search.length === 0) return [];
-  const { index } = tables[query.kind];
-  if (!fts5) return scanCandidates(db, query, predicate, k);
-  const match = query.search
-    .flatMap((term) => term.forms.map((form) => `"${form.replaceAll('"', '""')}"`))
-    .join(" OR ");
+  const { index, columns } = tables[query.kind];
+  if (query.held !== null) return heldCandidates(db, query, predicate, k, saturation, side);
+  if (!fts5) return scanCandidates(db, query, predicate, k, saturation);
+  const forms = query.search.flatMap((term) => term.forms.map((form) => `"${form.replaceAll('"', '""')}"`));
+  const match = `${side === "said" ? `${columns[0]} : ` : ""}(${forms.join(" OR ")})`;
   const { join, where, values } = live(query.kind, "f.rowid", predicate);
   // CROSS JOIN: the index is the outer loop, so its order by rank stands and rows are looked at until k may be seen.
   const rows = db
@@ -129,6 +152,33 @@ export function lexicalCandidates(
   return rows.map((row) => row.id);
 }
 
+/** The best rows of the words held in memory, further ones for each that may not be seen. */
+function heldCandidates(
+  db: Database,
+  query: LexicalQuery,
+  predicate: Predicate,
+  k: number,
+  saturation: Saturation,
+  side: "whole" | "said",
+): number[] {
+  const { words, postings } = query.held!;
+  const { shape } = query;
+  const terms = query.search.map((term) => ({
+    idf: side === "whole" ? term.idf : term.saidIdf,
+    forms: term.forms.map((form) => postings.get(form)!),
+  }));
+  const scores = scoreAll(words, terms, {
+    ...saturation,
+    length: side === "whole" ? shape.length : shape.saidLength,
+    side,
+  });
+  for (let want = k; ; want *= 4) {
+    const ids = bestRows(words, scores, want);
+    const visible = visibleOf(db, query.kind, predicate, ids);
+    if (visible.size >= k || ids.length < want) return ids.filter((id) => visible.has(id)).slice(0, k);
+  }
+}
+
 /** BM25 of the given rows. Rows without any word of the query are left out. */
 export function lexicalScores(
   db: Database,
@@ -138,6 +188,25 @@ export function lexicalScores(
 ): Map<number, LexicalScore> {
   const scores = new Map<number, LexicalScore>();
   if (ids.length === 0) return scores;
+  const mass = query.terms.reduce((sum, term) => sum + term.floorIdf, 0) || 1;
+  if (query.held !== null) {
+    const { words, postings } = query.held;
+    for (const id of ids) {
+      const slot = words.slotOf.get(id);
+      if (slot === undefined) continue;
+      const times = (form: string) => timesIn(postings.get(form)!, slot);
+      const score = scoreRow(
+        query,
+        saturation,
+        words.saidLength[slot]!,
+        words.replyLength[slot]!,
+        times,
+        mass,
+      );
+      if (score !== null) scores.set(id, score);
+    }
+    return scores;
+  }
   const { index, columns } = tables[query.kind];
   const select = columns.map((column) => `${column}_n, ${column}`).join(", ");
   const rows = db
@@ -145,9 +214,9 @@ export function lexicalScores(
       `SELECT id, ${select} FROM ${index}_terms WHERE id IN (SELECT value FROM json_each(?))`,
     )
     .values(JSON.stringify(ids)) as [number, number, string, number?, string?][];
-  const mass = query.terms.reduce((sum, term) => sum + term.floorIdf, 0) || 1;
   for (const [id, saidLength, said, replyLength = 0, reply = ""] of rows) {
-    const score = scoreRow(query, saturation, said, saidLength, reply, replyLength, mass);
+    const times = (form: string) => (count(said, form) << 8) | (reply === "" ? 0 : count(reply, form));
+    const score = scoreRow(query, saturation, saidLength, replyLength, times, mass);
     if (score !== null) scores.set(id, score);
   }
   return scores;
@@ -155,14 +224,25 @@ export function lexicalScores(
 
 /** How an owner's rows of a kind look; all zero when there are none. */
 export function ownerShape(db: Database, kind: Kind, owner: number): OwnerShape {
+  return countsOf(db, kind, owner).shape;
+}
+
+/** The same with the counts that it is made of. */
+export function countsOf(
+  db: Database,
+  kind: Kind,
+  owner: number,
+): { shape: OwnerShape; counts: { n: number; first: number; second: number } } {
   const row = db
     .query<{ n: number; first: number; second: number; first_n: number; second_n: number }, [string, number]>(
       "SELECT n, first, second, first_n, second_n FROM term_counts WHERE kind = ? AND owner_id = ?",
     )
     .get(tables[kind].index, owner);
-  if (row === null || row.n <= 0)
-    return { rows: 0, saidRows: 0, replyRows: 0, length: 0, saidLength: 0, replyLength: 0 };
-  return {
+  if (row === null || row.n <= 0) {
+    const shape = { rows: 0, saidRows: 0, replyRows: 0, length: 0, saidLength: 0, replyLength: 0 };
+    return { shape, counts: { n: 0, first: 0, second: 0 } };
+  }
+  const shape = {
     rows: row.n,
     saidRows: row.first_n,
     replyRows: row.second_n,
@@ -170,75 +250,21 @@ export function ownerShape(db: Database, kind: Kind, owner: number): OwnerShape 
     saidLength: row.first_n > 0 ? row.first / row.first_n : 0,
     replyLength: row.second_n > 0 ? row.second / row.second_n : 0,
   };
+  return { shape, counts: { n: row.n, first: row.first, second: row.second } };
 }
 
-/** What BM25 of a random row would be, from how often each word occurs: the scale on which scores of channels meet. */
-export function expectedScore(
-  terms: readonly WeighedTerm[],
-  rows: number,
-  of: "whole" | "said",
-): { mean: number; deviation: number; best: number } {
-  let mean = 0;
-  let variance = 0;
-  let best = 0;
-  for (const term of terms) {
-    const n = of === "whole" ? term.rows : term.saidRows;
-    const idf = of === "whole" ? term.idf : term.saidIdf;
-    const share = Math.min(1, n / Math.max(FEW_ROWS, rows));
-    mean += share * idf;
-    variance += share * (1 - share) * idf * idf;
-    if (n > 0) best += idf;
-  }
-  return { mean, deviation: Math.sqrt(variance) || 1, best };
-}
-
-function scoreRow(
-  query: LexicalQuery,
-  { k1, b }: Saturation,
-  said: string,
-  saidLength: number,
-  reply: string,
-  replyLength: number,
-  mass: number,
-): LexicalScore | null {
-  const { shape } = query;
-  const wholeNorm = k1 * (1 - b + (b * (saidLength + replyLength)) / (shape.length || 1));
-  const saidNorm = k1 * (1 - b + (b * saidLength) / (shape.saidLength || 1));
-  let whole = 0;
-  let saidScore = 0;
-  let matched = 0;
-  let words = 0;
-  for (const term of query.terms) {
-    if (term.rows === 0) continue;
-    let inSaid = 0;
-    let inReply = 0;
-    for (const form of term.forms) {
-      inSaid += count(said, form);
-      if (reply !== "") inReply += count(reply, form);
-    }
-    const both = inSaid + inReply;
-    if (both === 0) continue;
-    words++;
-    matched += term.floorIdf;
-    whole += (term.idf * both * (k1 + 1)) / (both + wholeNorm);
-    if (inSaid > 0) saidScore += (term.saidIdf * inSaid * (k1 + 1)) / (inSaid + saidNorm);
-  }
-  return matched === 0 ? null : { whole, said: saidScore, mass: matched / mass, words };
-}
-
-/** How often a token stands in a text of tokens. */
+/** How often a token stands in a text of tokens, up to {@link MOST_TIMES}. */
 function count(tokens: string, token: string): number {
   let n = 0;
-  for (let at = tokens.indexOf(token); at >= 0; at = tokens.indexOf(token, at + token.length)) {
+  for (
+    let at = tokens.indexOf(token);
+    at >= 0 && n < MOST_TIMES;
+    at = tokens.indexOf(token, at + token.length)
+  ) {
     const end = at + token.length;
     if ((at === 0 || tokens[at - 1] === " ") && (end === tokens.length || tokens[end] === " ")) n++;
   }
   return n;
-}
-
-/** ln(1 + (N − n + 0.5) / (n + 0.5)). */
-export function idf(rows: number, n: number): number {
-  return Math.log(1 + (Math.max(rows, n) - n + 0.5) / (n + 0.5));
 }
 
 function countByIndex(
@@ -263,17 +289,6 @@ function countByIndex(
     }
     return weighedTerm(term, rows, columns.length > 1 ? saidRows : rows, shape);
   });
-}
-
-function weighedTerm(term: QueryTerm, rows: number, saidRows: number, shape: OwnerShape): WeighedTerm {
-  return {
-    forms: term.forms,
-    rows,
-    idf: idf(Math.max(FEW_ROWS, shape.rows), rows),
-    floorIdf: idf(Math.max(MIN_ROWS, shape.rows), rows),
-    saidRows,
-    saidIdf: idf(Math.max(FEW_ROWS, shape.saidRows), saidRows),
-  };
 }
 
 function nthNewest(db: Database, kind: Kind, owner: number, n: number): number {
@@ -311,7 +326,13 @@ function countByScan(
   return terms.map((term, at) => weighedTerm(term, rows[at]!, said[at]!, shape));
 }
 
-function scanCandidates(db: Database, query: LexicalQuery, predicate: Predicate, k: number): number[] {
+function scanCandidates(
+  db: Database,
+  query: LexicalQuery,
+  predicate: Predicate,
+  k: number,
+  saturation: Saturation,
+): number[] {
   const { index } = tables[query.kind];
   const { join, where, values } = live(query.kind, "t.id", predicate);
   const ids = db
@@ -320,7 +341,7 @@ function scanCandidates(db: Database, query: LexicalQuery, predicate: Predicate,
     )
     .all(predicate.owner, query.from, ...values)
     .map((row) => row.id);
-  return [...lexicalScores(db, query, ids, { k1: 1.2, b: 0.75 })]
+  return [...lexicalScores(db, query, ids, saturation)]
     .sort((a, b) => b[1].whole - a[1].whole || b[0] - a[0])
     .slice(0, k)
     .map(([id]) => id);

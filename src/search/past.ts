@@ -1,6 +1,6 @@
 /** Ranking memories as they were at an earlier time. Indexes hold the present, so the words of the past are read row by row. */
 import type { Database } from "bun:sqlite";
-import { expectedScore, FEW_ROWS, idf as inverse, MIN_ROWS, type WeighedTerm } from "./lexical.ts";
+import { expectedScore, FEW_ROWS, idf as inverse, MIN_ROWS, type WeighedTerm } from "./bm25.ts";
 import { memoriesAt } from "./history.ts";
 import type { Question, Ranked } from "./rank.ts";
 import { indexTokens, keyWords } from "./tokens.ts";

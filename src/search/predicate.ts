@@ -1,4 +1,5 @@
 /** The rows a search may see, as SQL: one text for every channel, so that none can forget a rule. */
+import type { Database } from "bun:sqlite";
 import type { Kind, Predicate } from "./types.ts";
 
 const DAY = 86_400_000;
@@ -71,4 +72,19 @@ export function live(kind: Kind, idSql: string, predicate: Predicate): Live {
     values.push(predicate.before);
   }
   return { join, where, values };
+}
+
+/** Which of the ids may be seen. */
+export function visibleOf(
+  db: Database,
+  kind: Kind,
+  predicate: Predicate,
+  ids: readonly number[],
+): Set<number> {
+  if (ids.length === 0) return new Set();
+  const { join, where, values } = live(kind, "j.value", predicate);
+  const rows = db
+    .query<[number], (string | number)[]>(`SELECT j.value FROM json_each(?) j CROSS ${join} WHERE ${where}`)
+    .values(JSON.stringify(ids), ...values) as [number][];
+  return new Set(rows.map(([id]) => id));
 }

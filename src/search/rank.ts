@@ -1,22 +1,16 @@
 /** Ranking the rows of one kind: candidates of each channel, their scores on one scale, fused into one order. */
 import type { Database } from "bun:sqlite";
+import { expectedScore, type LexicalScore } from "./bm25.ts";
 import { neighbourShare, type Cohesion } from "./cohesion.ts";
 import { dateFit, dateSpan, type NamedDate } from "./dates.ts";
 import { fuse, type Fusion, type Row } from "./fuse.ts";
-import {
-  expectedScore,
-  lexicalCandidates,
-  lexicalScores,
-  weigh,
-  type LexicalQuery,
-  type LexicalScore,
-} from "./lexical.ts";
+import { lexicalCandidates, lexicalScores, weigh, type LexicalQuery, type LexicalSource } from "./lexical.ts";
 import { around, placesOf, type Place } from "./neighbours.ts";
-import { live } from "./predicate.ts";
+import { live, visibleOf } from "./predicate.ts";
 import type { QueryTerm } from "./tokens.ts";
 import type { Candidate, Kind, Predicate, Tier } from "./types.ts";
 import type { Part } from "./vector-tables.ts";
-import { visibleOf, type VectorHits, type VectorIndex } from "./vectors.ts";
+import type { VectorHits, VectorIndex } from "./vectors.ts";
 import {
   episodeWeights,
   modelClass,
@@ -34,9 +28,7 @@ const WIDENED = 40;
 /** Rows of a named day that become candidates although no word of theirs matches. */
 const DATED = 40;
 
-export interface RankDeps {
-  readonly db: Database;
-  readonly fts5: boolean;
+export interface RankDeps extends LexicalSource {
   readonly vectors: VectorIndex | null;
   /** MEMORY_VEC_TOP_K and MEMORY_RRF_K. */
   readonly topK: number;
@@ -91,7 +83,7 @@ export interface Signals {
 
 /** Ranks one kind. Null `vectors`, a question without vector, or one without words leave that channel out. */
 export function rankKind(deps: RankDeps, question: Question, options: RankOptions): Ranked {
-  const { db, fts5, vectors } = deps;
+  const { db, vectors } = deps;
   const { kind, predicate, limit, strategy } = options;
   const { owner } = predicate;
   const notes: string[] = [];
@@ -114,11 +106,9 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
     found.vec = { ...found.vec, hits: options.hits.filter((hit) => visible.has(hit.id)) };
   }
   const useVector = found.vec !== null && found.vec.hits.length > 0;
-  const query = weigh(db, kind, owner, question.terms, fts5);
+  const query = weigh(deps, kind, owner, question.terms);
   const wordsWanted = strategy !== "semantic" || !useVector;
-  const words = query !== null && wordsWanted ? lexicalCandidates(db, query, predicate, LEXICAL, fts5) : [];
   if (query?.note && wordsWanted) notes.push(query.note);
-  for (const id of words) found.ids.add(id);
   for (const hit of found.vec?.hits ?? []) found.ids.add(hit.id);
   const shape = query?.shape;
   const model = useVector ? modelClass(vectors!.space()?.signature ?? null) : "none";
@@ -127,6 +117,15 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
     kind === "episode" && shape !== undefined
       ? episodeWeights(shape, model, neighbourShare(deps.cohesion(owner, shape.rows)))
       : plainWeights(model);
+  let lexical = false;
+  if (query !== null && wordsWanted) {
+    const { length, saidLength } = query.shape;
+    const words = lexicalCandidates(deps, query, predicate, LEXICAL, saturationFor(length));
+    lexical = words.length > 0;
+    if (weights.said > 0)
+      words.push(...lexicalCandidates(deps, query, predicate, LEXICAL, saturationFor(saidLength), "said"));
+    for (const id of words) found.ids.add(id);
+  }
   if (weights.vectorSaid > 0 && useVector) {
     found.said = vectors!.search(
       "episode_user",
@@ -145,7 +144,6 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
   let pool = [...found.ids];
   if (kind === "episode" && strategy !== "semantic") pool = scorer.widen(pool, predicate);
   const rows = scorer.rows(pool);
-  const lexical = words.length > 0;
   const tier: Tier =
     lexical && useVector
       ? options.fusion === "rrf"

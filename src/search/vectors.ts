@@ -4,16 +4,17 @@ import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import {
   centre,
-  cosineAt,
   createHeld,
   hasRoom,
   heldBytes,
+  measure,
   promising,
   putHeld,
   sampleCosines,
   type Held,
 } from "./nearest.ts";
-import { live } from "./predicate.ts";
+import { visibleOf } from "./predicate.ts";
+import { createSimd, type OpenSimd } from "./simd.ts";
 import type { Kind, Predicate } from "./types.ts";
 import {
   bulkReader,
@@ -80,7 +81,7 @@ interface Near {
   deviation: number;
 }
 
-export function createVectorIndex(db: Database): VectorIndex {
+export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd()): VectorIndex {
   const kept = new LRUCache<string, Kept>({
     maxSize: CACHE_BYTES,
     // An owner without vectors is remembered too, and nothing may weigh nothing.
@@ -107,7 +108,11 @@ export function createVectorIndex(db: Database): VectorIndex {
     const { n, rev } = ownerVectors(db, now, part, owner);
     if (have !== undefined && have.rev === rev) return have;
     if (have === undefined && n > AT_ONCE) return null;
-    const next = have ?? { held: createHeld(now.dim, n), rev: 0, windows: new Map<number, number>() };
+    const next = have ?? {
+      held: createHeld(now.dim, n, openSimd),
+      rev: 0,
+      windows: new Map<number, number>(),
+    };
     const fresh = changedSince(now, part, owner, next.rev);
     // Rows that are gone stay as ghosts, which the predicate leaves out, until they are many.
     const crowded = next.held.n + fresh.length > n * 1.1 + 50 && next.held.at === null;
@@ -145,7 +150,7 @@ export function createVectorIndex(db: Database): VectorIndex {
 
   async function load(now: Space, part: Part, owner: number): Promise<void> {
     const { n, rev } = ownerVectors(db, now, part, owner);
-    const next: Kept = { held: createHeld(now.dim, n), rev, windows: new Map() };
+    const next: Kept = { held: createHeld(now.dim, n, openSimd), rev, windows: new Map() };
     const slices = bulkReader(db, now, part, owner);
     const read = vectorReader(db, now, part);
     let turn = performance.now();
@@ -178,18 +183,7 @@ export function createVectorIndex(db: Database): VectorIndex {
   /** The best `want` rows, before the predicate. */
   function nearest(now: Space, part: Part, held: Held, query: Float32Array, want: number): Near {
     const chosen = promising(held, query, want);
-    const count = chosen?.length ?? held.n;
-    const scores = new Float32Array(count);
-    const read = held.whole === null && held.codes === null ? vectorReader(db, now, part) : null;
-    for (let i = 0; i < count; i++) {
-      const at = chosen === null ? i : chosen[i]!;
-      const cosine = cosineAt(held, query, at);
-      if (cosine !== null) scores[i] = cosine;
-      else {
-        const vector = read!(held.rows[at]!);
-        scores[i] = vector === null ? -1 : dot(query, vector, 0);
-      }
-    }
+    const scores = measure(held, query, chosen) ?? measureRead(now, part, held, query, chosen);
     // All were measured, or a sample says how the others are.
     const around = chosen === null ? spread(scores) : spread(sampleCosines(held, query));
     const order = best(scores, held.codes === null ? want : want + ROUNDED);
@@ -204,6 +198,21 @@ export function createVectorIndex(db: Database): VectorIndex {
     measured.sort((a, b) => b.cosine - a.cosine);
     measured.length = Math.min(measured.length, want);
     return { rows: measured.map((one) => one.row), cosines: measured.map((one) => one.cosine), ...around };
+  }
+
+  /** The same as `measure` where only bits are held. */
+  function measureRead(
+    now: Space,
+    part: Part,
+    held: Held,
+    query: Float32Array,
+    chosen: Uint32Array | null,
+  ): Float32Array {
+    const read = vectorReader(db, now, part);
+    return Float32Array.from(chosen ?? held.rows.keys().take(held.n), (at) => {
+      const vector = read(held.rows[at]!);
+      return vector === null ? -1 : dot(query, vector, 0);
+    });
   }
 
   /** The nearest by vec0, and a random row's cosine by all of them or by the owner's first vectors. */
@@ -284,12 +293,18 @@ export function createVectorIndex(db: Database): VectorIndex {
       if (cosine > (found.get(id) ?? -2)) found.set(id, cosine);
     };
     if (have !== null && have.held.at !== null) {
+      const places: number[] = [];
+      const items: number[] = [];
       for (const id of ids) {
         for (let window = 0; window < (have.windows.get(id) ?? 1); window++) {
           const at = have.held.at.get(vectorRow(id, window));
-          if (at !== undefined) note(id, cosineAt(have.held, query, at)!);
+          if (at === undefined) continue;
+          places.push(at);
+          items.push(id);
         }
       }
+      const cosines = measure(have.held, query, places)!;
+      items.forEach((id, i) => note(id, cosines[i]!));
       return found;
     }
     const read = vectorReader(db, now, part);
@@ -318,23 +333,8 @@ export function createVectorIndex(db: Database): VectorIndex {
 /** Further rows that rounded vectors may have put too low. */
 const ROUNDED = 24;
 
-/** Which of the ids may be seen. */
-export function visibleOf(
-  db: Database,
-  kind: Kind,
-  predicate: Predicate,
-  ids: readonly number[],
-): Set<number> {
-  if (ids.length === 0) return new Set();
-  const { join, where, values } = live(kind, "j.value", predicate);
-  const rows = db
-    .query<[number], (string | number)[]>(`SELECT j.value FROM json_each(?) j CROSS ${join} WHERE ${where}`)
-    .values(JSON.stringify(ids), ...values) as [number][];
-  return new Set(rows.map(([id]) => id));
-}
-
 function wholeAt(held: Held, at: number): Float32Array | null {
-  return held.whole === null ? null : held.whole.subarray(at * held.dim, (at + 1) * held.dim);
+  return held.whole === null ? null : held.whole.subarray(at * held.stride, at * held.stride + held.dim);
 }
 
 /** Positions of the `want` highest scores, best first. */

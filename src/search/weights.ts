@@ -2,7 +2,7 @@
  * The numbers of the ranking, in one place. Chosen by `bench retrieval`; none of them knows a corpus: they follow what can
  * be seen in an owner's rows, how long they are and whether both sides of an exchange speak alike.
  */
-import type { OwnerShape, Saturation } from "./lexical.ts";
+import type { OwnerShape, Saturation } from "./bm25.ts";
 
 /** Weights of the channels, each on the scale of its own deviation. */
 export interface Weights {

@@ -34,7 +34,7 @@ conformance("sqlite", async () => {
   const store = createStore({ db, now: Date.now, hooks: { changed() {}, removed() {}, dropEpisode() {} } });
   const search = searchBy(db, async ({ owner, kind, query, limit, session }) =>
     rankKind(
-      { db, fts5, vectors: null, topK: 20, rrfK: 60, cohesion: () => ({ next: 0, second: 0 }) },
+      { db, fts5, words: null, vectors: null, topK: 20, rrfK: 60, cohesion: () => ({ next: 0, second: 0 }) },
       { terms: queryTerms(owner, query), vector: null, date: null },
       {
         kind,

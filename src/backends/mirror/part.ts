@@ -12,7 +12,7 @@ import type { Log } from "../../log.ts";
 import type { Jobs } from "../../memory/jobs.ts";
 import { addressOf } from "../address.ts";
 import type { QdrantSettings, QdrantSettingsPatch } from "../../schemas/qdrant.ts";
-import { visibleOf } from "../../search/vectors.ts";
+import { visibleOf } from "../../search/predicate.ts";
 import type { Seal } from "../../seal.ts";
 import { createUrlCheck, urlProblem } from "../allowed.ts";
 import { QdrantBackend } from "../qdrant.ts";

@@ -1,0 +1,308 @@
+/**
+ * An inverted index in memory: which of one owner's rows hold a word, how often, and how long each row is. Rows are
+ * numbered by slots in the order they came. Postings lie in segments, each a few thousand rows in flat arrays by word;
+ * the newest rows wait in a list a word until they are enough for a segment. A row that changes gets a new slot.
+ */
+
+/** Rows of a segment. */
+const SEGMENT_ROWS = 8192;
+/** Rows that wait at most before they become a segment of their own. */
+const WAITING_ROWS = 1024;
+/** A word that stands more often in one side of a row counts as so often. */
+export const MOST_TIMES = 255;
+/** What a row and a word take beside their postings, in bytes; about what the engine's maps and strings need. */
+const ROW_BYTES = 60;
+const WORD_BYTES = 120;
+const POSTING_BYTES = 6;
+
+interface Segment {
+  /** Where the postings of word n begin; words that came later have none here. */
+  readonly starts: Uint32Array;
+  readonly slots: Uint32Array;
+  /** `said << 8 | reply`: how often in the first column and in the second. */
+  readonly times: Uint16Array;
+}
+
+export interface Postings {
+  readonly words: Map<string, number>;
+  readonly segments: Segment[];
+  /** By word: slot, times, slot, times … of rows in no segment yet. */
+  waiting: Map<number, number[]>;
+  waitingRows: number;
+  readonly slotOf: Map<number, number>;
+  ids: Float64Array;
+  saidLength: Uint32Array;
+  replyLength: Uint32Array;
+  /** 1: the row is gone or has another slot. */
+  gone: Uint8Array;
+  /** Slots given, and how many of them are gone. */
+  slots: number;
+  dead: number;
+  /** Words of the living rows in the first and the second column. */
+  said: number;
+  reply: number;
+}
+
+/** One word's postings in every part of the index. */
+export type WordPostings = readonly { slots: ArrayLike<number>; times: ArrayLike<number> }[];
+
+export function createPostings(): Postings {
+  const room = 256;
+  return {
+    words: new Map(),
+    segments: [],
+    waiting: new Map(),
+    waitingRows: 0,
+    slotOf: new Map(),
+    ids: new Float64Array(room),
+    saidLength: new Uint32Array(room),
+    replyLength: new Uint32Array(room),
+    gone: new Uint8Array(room),
+    slots: 0,
+    dead: 0,
+    said: 0,
+    reply: 0,
+  };
+}
+
+/** Living rows. */
+export function rowsIn(held: Postings): number {
+  return held.slots - held.dead;
+}
+
+/** Bytes that so many rows with so many words in all would take, roughly. */
+export function bytesFor(rows: number, words: number): number {
+  // A third of the words of a row repeat one; a vocabulary grows about as the root of the text.
+  return rows * ROW_BYTES + words * 0.75 * POSTING_BYTES + 40 * Math.sqrt(words) * WORD_BYTES;
+}
+
+/** Bytes that it takes, roughly. */
+export function postingsBytes(held: Postings): number {
+  const sealed = held.segments.reduce(
+    (sum, { starts, slots }) => sum + starts.byteLength + slots.length * POSTING_BYTES,
+    0,
+  );
+  return sealed + held.slots * ROW_BYTES + held.words.size * WORD_BYTES + held.waitingRows * 400;
+}
+
+/** Adds a row, its tokens joined by blanks. A row that is known is replaced. */
+export function putRow(held: Postings, id: number, said: string, reply: string): void {
+  dropRow(held, id);
+  const slot = held.slots++;
+  if (slot === held.ids.length) grow(held);
+  held.ids[slot] = id;
+  held.slotOf.set(id, slot);
+  const saidWords = said === "" ? 0 : count(held, slot, said, 256);
+  const replyWords = reply === "" ? 0 : count(held, slot, reply, 1);
+  held.saidLength[slot] = saidWords;
+  held.replyLength[slot] = replyWords;
+  held.said += saidWords;
+  held.reply += replyWords;
+  held.waitingRows++;
+}
+
+/** Takes a row out. Its postings stay until the index is made anew, and nothing sees them. */
+export function dropRow(held: Postings, id: number): void {
+  const slot = held.slotOf.get(id);
+  if (slot === undefined) return;
+  held.slotOf.delete(id);
+  held.gone[slot] = 1;
+  held.dead++;
+  held.said -= held.saidLength[slot]!;
+  held.reply -= held.replyLength[slot]!;
+}
+
+/** Whether the rows that wait are enough to {@link seal}; while loading, more are waited for. */
+export function isFull(held: Postings, loading: boolean): boolean {
+  return held.waitingRows >= (loading ? SEGMENT_ROWS : WAITING_ROWS);
+}
+
+/** Makes a segment of the rows that wait. */
+export function seal(held: Postings): void {
+  let postings = 0;
+  for (const list of held.waiting.values()) postings += list.length / 2;
+  const starts = new Uint32Array(held.words.size + 1);
+  const slots = new Uint32Array(postings);
+  const times = new Uint16Array(postings);
+  let at = 0;
+  for (let word = 0; word < held.words.size; word++) {
+    starts[word] = at;
+    const list = held.waiting.get(word);
+    if (list === undefined) continue;
+    for (let i = 0; i < list.length; i += 2, at++) {
+      slots[at] = list[i]!;
+      times[at] = list[i + 1]!;
+    }
+  }
+  starts[held.words.size] = at;
+  held.segments.push({ starts, slots, times });
+  held.waiting = new Map();
+  held.waitingRows = 0;
+}
+
+/** The postings of a word; empty when no row ever had it. */
+export function postingsOf(held: Postings, token: string): WordPostings {
+  const word = held.words.get(token);
+  if (word === undefined) return [];
+  const found: { slots: ArrayLike<number>; times: ArrayLike<number> }[] = [];
+  for (const { starts, slots, times } of held.segments) {
+    const from = starts[word];
+    const until = starts[word + 1];
+    if (from === undefined || until === undefined || from === until) continue;
+    found.push({ slots: slots.subarray(from, until), times: times.subarray(from, until) });
+  }
+  const list = held.waiting.get(word);
+  if (list !== undefined) {
+    const n = list.length / 2;
+    const slots = new Uint32Array(n);
+    const times = new Uint16Array(n);
+    for (let i = 0; i < n; i++) {
+      slots[i] = list[2 * i]!;
+      times[i] = list[2 * i + 1]!;
+    }
+    found.push({ slots, times });
+  }
+  return found;
+}
+
+/** Living rows that hold the word, and those that hold it in the first column. */
+export function holders(held: Postings, postings: WordPostings): { rows: number; said: number } {
+  const { gone } = held;
+  let rows = 0;
+  let said = 0;
+  for (const { slots, times } of postings) {
+    for (let i = 0; i < slots.length; i++) {
+      if (gone[slots[i]!] === 1) continue;
+      rows++;
+      if (times[i]! > 255) said++;
+    }
+  }
+  return { rows, said };
+}
+
+/** `said << 8 | reply` of a word in the row of a slot; 0 when it is not there. */
+export function timesIn(postings: WordPostings, slot: number): number {
+  for (const { slots, times } of postings) {
+    const { length } = slots;
+    if (length === 0 || slots[length - 1]! < slot) continue;
+    let low = 0;
+    let high = length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (slots[middle]! < slot) low = middle + 1;
+      else high = middle;
+    }
+    return slots[low] === slot ? times[low]! : 0;
+  }
+  return 0;
+}
+
+/** A word to search with: its weight, and the postings of every form that counts as it. */
+export interface SearchWord {
+  readonly idf: number;
+  readonly forms: readonly WordPostings[];
+}
+
+/** BM25 by slot, over both columns or the first alone; `length` is the mean length of such rows. 0 where no word is. */
+export function scoreAll(
+  held: Postings,
+  words: readonly SearchWord[],
+  {
+    k1,
+    b,
+    length,
+    side,
+  }: { readonly k1: number; readonly b: number; readonly length: number; readonly side: "whole" | "said" },
+): Float32Array {
+  const { saidLength, replyLength, gone, slots: n } = held;
+  const scores = new Float32Array(n);
+  const fixed = k1 * (1 - b);
+  const slope = (k1 * b) / (length || 1);
+  const replies = side === "whole" ? 1 : 0;
+  const add = (idf: number, slot: number, times: number) => {
+    const norm = fixed + slope * (saidLength[slot]! + replies * replyLength[slot]!);
+    scores[slot]! += (idf * times * (k1 + 1)) / (times + norm);
+  };
+  for (const { idf, forms } of words) {
+    if (forms.length === 1) {
+      for (const { slots, times } of forms[0]!)
+        for (let i = 0; i < slots.length; i++) {
+          const sum = (times[i]! >> 8) + replies * (times[i]! & 255);
+          if (sum > 0) add(idf, slots[i]!, sum);
+        }
+      continue;
+    }
+    // Forms of one word are counted together before they saturate.
+    const sums = new Map<number, number>();
+    for (const parts of forms)
+      for (const { slots, times } of parts)
+        for (let i = 0; i < slots.length; i++) {
+          const sum = (times[i]! >> 8) + replies * (times[i]! & 255);
+          if (sum > 0) sums.set(slots[i]!, (sums.get(slots[i]!) ?? 0) + sum);
+        }
+    for (const [slot, sum] of sums) add(idf, slot, sum);
+  }
+  for (let slot = 0; slot < n; slot++) if (gone[slot] === 1) scores[slot] = 0;
+  return scores;
+}
+
+/** Ids of the `k` rows with the highest scores above 0, best first, the newest first among equals. */
+export function bestRows(held: Postings, scores: Float32Array, k: number): number[] {
+  let highest = 0;
+  for (let slot = 0; slot < scores.length; slot++) if (scores[slot]! > highest) highest = scores[slot]!;
+  if (highest === 0) return [];
+  // A coarse histogram tells from which score on there are enough, so that only about k are sorted.
+  const bins = new Uint32Array(BINS + 1);
+  const scale = BINS / highest;
+  for (let slot = 0; slot < scores.length; slot++)
+    if (scores[slot]! > 0) bins[(scores[slot]! * scale) | 0]! += 1;
+  let least = BINS;
+  for (let sum = bins[least]!; sum < k && least > 0;) sum += bins[--least]!;
+  const found: number[] = [];
+  for (let slot = 0; slot < scores.length; slot++)
+    if (scores[slot]! > 0 && ((scores[slot]! * scale) | 0) >= least) found.push(slot);
+  found.sort((a, b) => scores[b]! - scores[a]! || held.ids[b]! - held.ids[a]!);
+  if (found.length > k) found.length = k;
+  return found.map((slot) => held.ids[slot]!);
+}
+
+/** Bins of scores. */
+const BINS = 1023;
+
+/** Adds the words of one side of a row; `unit` is what one occurrence adds to `times`. Returns how many words there are. */
+function count(held: Postings, slot: number, tokens: string, unit: 1 | 256): number {
+  let words = 0;
+  for (let from = 0; from <= tokens.length; words++) {
+    const blank = tokens.indexOf(" ", from);
+    const end = blank < 0 ? tokens.length : blank;
+    const token = tokens.slice(from, end);
+    from = end + 1;
+    let word = held.words.get(token);
+    if (word === undefined) {
+      word = held.words.size;
+      // A copy of its own: a slice would keep the whole text in memory.
+      held.words.set(Buffer.from(token).toString(), word);
+    }
+    const list = held.waiting.get(word);
+    if (list === undefined) held.waiting.set(word, [slot, unit]);
+    else if (list[list.length - 2] !== slot) list.push(slot, unit);
+    else {
+      const times = list[list.length - 1]!;
+      const side = unit === 256 ? times >> 8 : times & 255;
+      if (side < MOST_TIMES) list[list.length - 1] = times + unit;
+    }
+  }
+  return words;
+}
+
+function grow(held: Postings): void {
+  const room = Math.ceil(held.ids.length * 1.5);
+  const into = <T extends { set(from: T): void }>(made: T, from: T): T => {
+    made.set(from);
+    return made;
+  };
+  held.ids = into(new Float64Array(room), held.ids);
+  held.saidLength = into(new Uint32Array(room), held.saidLength);
+  held.replyLength = into(new Uint32Array(room), held.replyLength);
+  held.gone = into(new Uint8Array(room), held.gone);
+}
