@@ -16,16 +16,17 @@ import { createModels } from "./upstream/models.ts";
 import { createProviders } from "./upstream/providers.ts";
 import { createTransport } from "./upstream/transport.ts";
 import { startEngine } from "./worker/client.ts";
+import type { Thread } from "./worker/thread.ts";
 
 export type PartsOptions = { config: Config; log: Log; memory?: boolean; upstream?: string; demo?: boolean };
 
 /** Opens and migrates the database and starts the engine, which is ready when `thread.ready` says so. */
-export function openParts(options: PartsOptions, control: AppDeps["control"]) {
+export function openParts(options: PartsOptions, control: AppDeps["control"], early?: Thread) {
   const { config, log } = options;
   const db = openDatabase(join(config.dataDir, "recollect.db"));
   const { from, to, copy } = migrate(db, join(config.dataDir, "backups"));
   if (copy) log.info("database.migrated", { from, to, copy });
-  const thread = startEngine(config, log);
+  const thread = startEngine(config, log, { early });
   try {
     return { db, thread, ...wire(options, control, db, thread) };
   } catch (error) {

@@ -20,6 +20,7 @@ import { baseUrl } from "./server-url.ts";
 import { VERSION } from "./version.ts";
 import { backupThread } from "./db/backup-call.ts";
 import type { EngineThread } from "./worker/client.ts";
+import type { Thread } from "./worker/thread.ts";
 
 export type ServeOptions = {
   config: Config;
@@ -31,6 +32,8 @@ export type ServeOptions = {
   demo?: boolean;
   /** Listen beyond loopback although keyless requests are let through. */
   open?: boolean;
+  /** A thread for the engine that was started already. */
+  thread?: Thread;
 };
 
 export type FirstRun = { apiKey: { id: string; secret: string } | null; managementToken: string | null };
@@ -77,7 +80,7 @@ async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>,
     backup: (withSecretKey: boolean) => writeCopy(config, withSecretKey),
     restore: (file: string) => restore(file),
   };
-  let parts = openParts(options, control);
+  let parts = openParts(options, control, options.thread);
   let listening: ReturnType<typeof listen>["server"];
   let first: FirstRun;
   try {

@@ -22,7 +22,9 @@ export const verb: Verb = {
     const { db, config } = call.database();
     const id = keyIdOf(call, db);
     callerOf(call, db, id);
-    const thread = startEngine(config, call.log(config), `mcp-${crypto.randomUUID()}`);
+    const thread = startEngine(config, call.log(config), {
+      leaseName: `mcp-${crypto.randomUUID()}`,
+    });
     try {
       await thread.ready;
       const { serveStdio } = await import("../mcp/stdio.ts");

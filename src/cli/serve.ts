@@ -1,8 +1,9 @@
 /** `recollect serve`: the appliance. */
 import { notifySystemd } from "../notify.ts";
-import { serve } from "../server.ts";
 import type { Server } from "../server.ts";
 import { VERSION } from "../version.ts";
+import { startThread } from "../worker/thread.ts";
+import type { Thread } from "../worker/thread.ts";
 import { exit, expectArgs, stringFlag } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 import type { Config } from "../config.ts";
@@ -26,28 +27,41 @@ export const verb: Verb = {
   },
   async run(call) {
     expectArgs(call);
-    const config = call.config();
-    const upstream = stringFlag(call, "upstream");
-    // From here on a signal ends the server in order, also one that comes while it starts.
-    const ended = call.world.ended();
-    const server = await serve({
-      config,
-      log: call.log(config),
-      pid: call.world.pid,
-      memory: call.flags["memory"] === true,
-      demo: call.flags["demo"] === true,
-      open: call.flags["open"] === true,
-      ...(upstream === undefined ? {} : { upstream }),
-    });
-    banner(call, config, server);
-    const socket = call.world.env["NOTIFY_SOCKET"];
-    await notifySystemd(socket, "READY=1");
-    await ended;
-    await notifySystemd(socket, "STOPPING=1");
-    await server.stop();
-    return exit.ok;
+    // It loads the engine while this thread reads the configuration, loads the server and opens the database.
+    const thread = startThread();
+    try {
+      return await run(call, thread);
+    } catch (error) {
+      thread.worker.terminate();
+      throw error;
+    }
   },
 };
+
+async function run(call: Call, thread: Thread): Promise<number> {
+  const config = call.config();
+  const upstream = stringFlag(call, "upstream");
+  // From here on a signal ends the server in order, also one that comes while it starts.
+  const ended = call.world.ended();
+  const { serve } = await import("../server.ts");
+  const server = await serve({
+    config,
+    log: call.log(config),
+    pid: call.world.pid,
+    memory: call.flags["memory"] === true,
+    demo: call.flags["demo"] === true,
+    open: call.flags["open"] === true,
+    thread,
+    ...(upstream === undefined ? {} : { upstream }),
+  });
+  banner(call, config, server);
+  const socket = call.world.env["NOTIFY_SOCKET"];
+  await notifySystemd(socket, "READY=1");
+  await ended;
+  await notifySystemd(socket, "STOPPING=1");
+  await server.stop();
+  return exit.ok;
+}
 
 function banner(call: Call, config: Config, server: Server): void {
   const { first } = server;

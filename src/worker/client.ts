@@ -5,6 +5,8 @@ import { AppError, reviveError } from "../error.ts";
 import type { Log } from "../log.ts";
 import { SERVER_LEASE } from "./protocol.ts";
 import type { FromWorker, ToWorker } from "./protocol.ts";
+import { startThread } from "./thread.ts";
+import type { Thread } from "./thread.ts";
 
 /** Restarts of a thread that keeps dying are spaced out up to this. */
 const MAX_RESTART_MS = 10_000;
@@ -22,8 +24,15 @@ export type EngineThread = {
   crash(): void;
 };
 
-/** Starts the thread and opens the engine in it. Calls made before it is open wait for it. `leaseName`: in job leases. */
-export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE): EngineThread {
+/**
+ * Opens the engine in a thread, `early` when that was started before. Calls made before it is open wait for it.
+ * `leaseName`: in job leases.
+ */
+export function startEngine(
+  config: Config,
+  log: Log,
+  { leaseName = SERVER_LEASE, early }: { leaseName?: string; early?: Thread | undefined } = {},
+): EngineThread {
   let worker: Worker | null = null;
   let starts = 0;
   let nextId = 1;
@@ -36,10 +45,8 @@ export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE):
     worker?.postMessage(message);
   }
 
-  function start(): Promise<void> {
+  function start({ worker: thread, lost: threadLost }: Thread): Promise<void> {
     starts++;
-    const entry = Bun.isStandaloneExecutable ? "./worker/main.ts" : "./main.ts";
-    const thread = new Worker(new URL(entry, import.meta.url).href);
     worker = thread;
     const opened = Promise.withResolvers<void>();
     opened.promise.catch(() => {});
@@ -56,7 +63,7 @@ export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE):
       log.error("engine.thread.lost", { reason, starts });
       open = new Promise((resolve, reject) => {
         const wait = Math.min(100 * 2 ** (starts - 1), MAX_RESTART_MS);
-        restart = setTimeout(() => start().then(resolve, reject), wait);
+        restart = setTimeout(() => start(startThread()).then(resolve, reject), wait);
       });
       open.catch(() => {});
     };
@@ -81,12 +88,7 @@ export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE):
           return stopping?.();
       }
     };
-    thread.onerror = (event) => {
-      event.preventDefault?.();
-      thread.terminate();
-      lost(event.message);
-    };
-    thread.addEventListener("close", () => lost("closed"));
+    void threadLost.then(lost);
     thread.postMessage({ kind: "open", config, leaseName } satisfies ToWorker);
     return opened.promise;
   }
@@ -100,7 +102,7 @@ export function startEngine(config: Config, log: Log, leaseName = SERVER_LEASE):
     });
   }
 
-  open = start();
+  open = start(early ?? startThread());
   const first = open;
   return {
     engine: remote(call),
