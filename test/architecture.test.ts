@@ -22,7 +22,7 @@ const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((f
 const imports: Import[] = files.flatMap((file) => {
   const text = readFileSync(join(root, file), "utf8");
   const found = text.matchAll(
-    /^(?:import|export)\s+(type\s+)?[^"';]*?from\s+"(\.[^"]+)"|import\("(\.[^"]+)"\)/gm,
+    /^(?:import|export)\s+(type\s+)?[^"';]*?from\s+"(\.[^"]+)"|(?:import|require)\("(\.[^"]+)"\)/gm,
   );
   return [...found].map((match) => ({
     from: file,

@@ -6,7 +6,7 @@ import { stem } from "../text/stem.ts";
 import { isStopWord } from "../text/stopwords.ts";
 import { compile } from "./compile.ts";
 import { slugKey } from "./keys.ts";
-import { languages } from "./lang/all.ts";
+import { languageOf } from "./lang/all.ts";
 import type { Category, Fact, FactType, Forget, Polarity } from "./types.ts";
 import { shorten } from "./value.ts";
 
@@ -90,7 +90,7 @@ function replaceWords(text: string, old: string, value: string): string | null {
  * in another language than the request's. Dense scripts as bigrams.
  */
 export function forgetWords(phrase: string, lang: Lang): string[] {
-  const { keyless } = compile(languages[lang]);
+  const { keyless } = compile(languageOf(lang));
   const plain = lower(phrase);
   const core = wordsOf(plain.replaceAll(keyless, " "), lang);
   return core.length > 0 ? core : wordsOf(plain, lang);

@@ -2,7 +2,7 @@
 import { rankLanguages } from "../text/language.ts";
 import { compile, type Compiled } from "./compile.ts";
 import { extractFacts } from "./facts.ts";
-import { languages } from "./lang/all.ts";
+import { languageOf } from "./lang/all.ts";
 import { agrees, contradicts } from "./settle.ts";
 import type { ExchangeExtraction, ExtractFrom, Fact } from "./types.ts";
 
@@ -43,7 +43,7 @@ export function asksForText(user: string, assistant = ""): boolean {
   const tried = new Set([
     ...languagesHeard(text),
     ...languagesHeard(assistant.slice(0, 2_000)),
-    compile(languages.en),
+    compile(languageOf("en")),
   ]);
   return [...tried].some(
     (one) => one.creative.test(text) || one.roleplay.test(text) || one.material.test(text),
@@ -51,7 +51,7 @@ export function asksForText(user: string, assistant = ""): boolean {
 }
 
 function languagesHeard(text: string): Compiled[] {
-  return rankLanguages(text).slice(0, 3).map((score) => compile(languages[score.lang])); // prettier-ignore
+  return rankLanguages(text).slice(0, 3).map((score) => compile(languageOf(score.lang))); // prettier-ignore
 }
 
 /** The first statements within both limits. */

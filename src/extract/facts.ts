@@ -3,7 +3,7 @@ import { straightApostrophes } from "../text/fold.ts";
 import { rankLanguages } from "../text/language.ts";
 import { sentences, type Sentence } from "../text/sentences.ts";
 import { type Compiled, compile } from "./compile.ts";
-import { languages } from "./lang/all.ts";
+import { langs, languageOf } from "./lang/all.ts";
 import { type Reading, readSentence } from "./read.ts";
 import { redactSecrets } from "./secrets.ts";
 import { settle } from "./settle.ts";
@@ -89,7 +89,7 @@ export function messageLanguages(text: string): Compiled[] {
   if (best < SURE) return [];
   return ranked
     .filter((score, index) => index < 2 && score.score >= best / 3)
-    .map((score) => compile(languages[score.lang]));
+    .map((score) => compile(languageOf(score.lang)));
 }
 
 /** Those of the sentence, all that nearly tie; the message's when its words tell little, every one when nothing does. */
@@ -99,11 +99,12 @@ function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
   const own = ranked
     .filter((score) => best - score.score < NEARLY)
     .slice(0, TRIED)
-    .map((score) => compile(languages[score.lang]));
+    .map((score) => compile(languageOf(score.lang)));
   if (best >= SURE) return own;
   const any =
     message.length === 0
-      ? Object.values(languages)
+      ? langs
+          .map(languageOf)
           .map(compile)
           .filter((one) => !one.dense || DENSE.test(line))
       : [];
@@ -117,7 +118,7 @@ function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
  */
 function materialStart(text: string, from: number, message: readonly Compiled[]): number {
   let until = text.length;
-  const english = compile(languages.en);
+  const english = compile(languageOf("en"));
   const tried = message.includes(english) ? message : [...message, english];
   for (const compiled of tried) {
     const play = compiled.roleplay.exec(text.slice(from));

@@ -117,8 +117,6 @@ export const bulkLine = z
     message: "userMessage and aiResponse must not both be empty",
   });
 
-export type BulkLine = z.output<typeof bulkLine>;
-
 export const bulkAnswer = z
   .strictObject({
     created: count,

@@ -1,24 +1,31 @@
-import { stemmer as dutch } from "@orama/stemmers/dutch";
-import { stemmer as english } from "@orama/stemmers/english";
-import { stemmer as finnish } from "@orama/stemmers/finnish";
-import { stemmer as french } from "@orama/stemmers/french";
-import { stemmer as german } from "@orama/stemmers/german";
-import { stemmer as italian } from "@orama/stemmers/italian";
-import { stemmer as portuguese } from "@orama/stemmers/portuguese";
-import { stemmer as spanish } from "@orama/stemmers/spanish";
 import type { Lang } from "./language.ts";
 
-/** Snowball stemmers. Chinese and Japanese have none: their words are not inflected, or cut into bigrams. */
-const STEMMERS: Partial<Record<Lang, (word: string) => string>> = {
-  en: english,
-  de: german,
-  fr: french,
-  es: spanish,
-  pt: portuguese,
-  it: italian,
-  nl: dutch,
-  fi: finnish,
+type Stemmer = (word: string) => string;
+
+/**
+ * Snowball stemmers, each loaded with its first word: all together they take milliseconds of a start. Chinese and
+ * Japanese have none: their words are not inflected, or cut into bigrams.
+ */
+const load: Partial<Record<Lang, () => { stemmer: Stemmer }>> = {
+  en: () => require("@orama/stemmers/english"),
+  de: () => require("@orama/stemmers/german"),
+  fr: () => require("@orama/stemmers/french"),
+  es: () => require("@orama/stemmers/spanish"),
+  pt: () => require("@orama/stemmers/portuguese"),
+  it: () => require("@orama/stemmers/italian"),
+  nl: () => require("@orama/stemmers/dutch"),
+  fi: () => require("@orama/stemmers/finnish"),
 };
+const loaded = new Map<Lang, Stemmer>();
+
+function stemmerOf(lang: Lang): Stemmer | undefined {
+  let found = loaded.get(lang);
+  if (found === undefined) {
+    found = load[lang]?.().stemmer;
+    if (found !== undefined) loaded.set(lang, found);
+  }
+  return found;
+}
 
 const PLAIN_WORD = /^[\p{L}\p{M}']+$/u;
 const CACHE_WORDS = 20_000;
@@ -29,8 +36,9 @@ const caches = new Map<Lang, Map<string, string>>();
  * 40 characters come back as they are. Remembers 20,000 words a language, since a stem costs about 1 µs.
  */
 export function stem(word: string, lang: Lang): string {
-  const stemmer = STEMMERS[lang];
-  if (stemmer === undefined || word.length < 3 || word.length > 40) return word;
+  if (word.length < 3 || word.length > 40) return word;
+  const stemmer = stemmerOf(lang);
+  if (stemmer === undefined) return word;
   let cache = caches.get(lang);
   if (cache === undefined) {
     cache = new Map();

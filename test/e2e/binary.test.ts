@@ -83,6 +83,43 @@ describe("the executable, alone in a hostile folder", () => {
     rmSync(own, { recursive: true, force: true });
   });
 
+  test("has all ten languages inside, each loaded when it is first heard", async () => {
+    const own = mkdtempSync(join(tmpdir(), "recollect-languages-"));
+    await using server = await startBinary({ command, cwd: folder, dataDir: own, args: ["--demo"] });
+    const authorization = `Bearer ${server.apiKey}`;
+    const heard: Record<string, string> = {
+      "I'm a beekeeper": "Is a beekeeper",
+      "Ich mag keinen Lärm": "Mag nicht: Lärm",
+      "Je n'aime pas le bruit": "N'aime pas le bruit",
+      "Vivo en Málaga": "Vive en Málaga",
+      "Eu nunca como peixe": "Hábito: nunca como peixe",
+      "Ho scelto Django": "Ha scelto Django",
+      "Ik haat lawaai": "Houdt niet van lawaai",
+      "Tykkään saunasta": "Pitää: saunasta",
+      我叫陈静: "名字：陈静",
+      寿司が好きです: "好み：寿司",
+    };
+    for (const content of Object.keys(heard)) {
+      const answer = await fetch(`${server.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization, "content-type": "application/json" },
+        body: JSON.stringify({ model: "demo/echo", messages: [{ role: "user", content }] }),
+      });
+      expect(answer.status).toBe(200);
+      await answer.text();
+    }
+    const contents = async () => {
+      const list = await fetch(`${server.url}/api/memory?limit=50`, { headers: { authorization } });
+      const { data } = (await list.json()) as { data: { content: string }[] };
+      return data.map((row) => row.content);
+    };
+    const end = performance.now() + 20_000;
+    while ((await contents()).length < 10 && performance.now() < end) await Bun.sleep(20);
+    expect((await contents()).toSorted()).toEqual(Object.values(heard).toSorted());
+    expect(await server.stop()).toBe(0);
+    rmSync(own, { recursive: true, force: true });
+  });
+
   test("starts again on the same folder, with its keys and without new ones", async () => {
     await using server = await startBinary({ command, cwd: folder, dataDir });
     expect([server.apiKey, server.managementToken]).toEqual([null, null]);

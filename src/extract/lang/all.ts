@@ -1,26 +1,27 @@
 import type { Lang } from "../../text/language.ts";
-import { german } from "./de.ts";
-import { english } from "./en.ts";
-import { finnish } from "./fi.ts";
-import { french } from "./fr.ts";
-import { italian } from "./it.ts";
-import { japanese } from "./ja.ts";
-import { dutch } from "./nl.ts";
-import { spanish } from "./es.ts";
-import { portuguese } from "./pt.ts";
-import { chinese } from "./zh.ts";
 import type { Language } from "./shape.ts";
 
-/** Every language file by its code. */
-export const languages: Readonly<Record<Lang, Language>> = {
-  en: english,
-  de: german,
-  fr: french,
-  es: spanish,
-  pt: portuguese,
-  it: italian,
-  nl: dutch,
-  fi: finnish,
-  zh: chinese,
-  ja: japanese,
+/** Each is loaded when it is first heard: together they would be a tenth of every start. */
+const load: Readonly<Record<Lang, () => Language>> = {
+  en: () => require("./en.ts").english,
+  de: () => require("./de.ts").german,
+  fr: () => require("./fr.ts").french,
+  es: () => require("./es.ts").spanish,
+  pt: () => require("./pt.ts").portuguese,
+  it: () => require("./it.ts").italian,
+  nl: () => require("./nl.ts").dutch,
+  fi: () => require("./fi.ts").finnish,
+  zh: () => require("./zh.ts").chinese,
+  ja: () => require("./ja.ts").japanese,
 };
+const loaded = new Map<Lang, Language>();
+
+/** Every language there is a file of. */
+export const langs = Object.keys(load) as readonly Lang[];
+
+/** The file of a language. */
+export function languageOf(lang: Lang): Language {
+  let found = loaded.get(lang);
+  if (found === undefined) loaded.set(lang, (found = load[lang]()));
+  return found;
+}
