@@ -8,6 +8,7 @@ import { openDatabase } from "../db/open.ts";
 import { readMemorySettings } from "../db/settings.ts";
 import { writeMemorySettings } from "../db/settings-write.ts";
 import { openEngine } from "../memory/engine.ts";
+import { breathe } from "../memory/breathe.ts";
 import { exit, stringFlag, UsageError } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 
@@ -221,6 +222,8 @@ async function latency(call: Call, engine: Engine, rows: number): Promise<void> 
       count: false,
     });
     times.push(performance.now() - before);
+    // As between two requests: what the engine reads in slices gets its turn.
+    await breathe();
   }
   times.sort((a, b) => a - b);
   const at = (share: number) =>
