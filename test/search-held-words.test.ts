@@ -9,7 +9,9 @@ import { ensureOwner } from "../src/db/owners.ts";
 import { createHeldWords, type HeldWords } from "../src/search/held-words.ts";
 import { ensureLexical, registerFtsText } from "../src/search/lexical-tables.ts";
 import { lexicalCandidates, lexicalScores, weigh, type LexicalSource } from "../src/search/lexical.ts";
+import { createSight } from "../src/search/predicate.ts";
 import { queryTerms } from "../src/search/tokens.ts";
+import { saturationFor } from "../src/search/weights.ts";
 
 let dir: string;
 let db: Database;
@@ -35,7 +37,6 @@ const vocabulary =
   "apple basalt copper running quickly Häuser pferde naïve 東京都 snow x1 red green blue".split(" ");
 const text = (most: number) =>
   Array.from({ length: random(most) }, () => vocabulary[random(vocabulary.length)]).join(" ");
-const saturation = { k1: 1.1, b: 0.6 };
 const from = (words: HeldWords | null): LexicalSource => ({ db, fts5: true, words });
 
 function session(owner: number, name = "s"): number {
@@ -60,7 +61,7 @@ function say(on: Database, owner: number, user: string, reply: string): number {
 /** What memory says of a query must be what the tables say. */
 function compare(owner: number, query: string, inMemory = true): void {
   const terms = queryTerms(owner, query);
-  const predicate = { owner, session: null, retentionDays: 0, now: Date.now() };
+  const sight = createSight(db, "episode", { owner, session: null, retentionDays: 0, now: Date.now() });
   const ours = weigh(from(held), "episode", owner, terms);
   const theirs = weigh(from(null), "episode", owner, terms);
   expect(ours === null).toBe(theirs === null);
@@ -71,19 +72,21 @@ function compare(owner: number, query: string, inMemory = true): void {
     .query<[number], [number]>("SELECT id FROM episodes WHERE owner_id = ?")
     .values(owner)
     .map(([id]) => id as number);
+  const saturation = saturationFor(ours.shape.length);
   const scores = lexicalScores(db, ours, all, saturation);
   expect(scores).toEqual(lexicalScores(db, theirs, all, saturation));
   // FTS5 ranks by its own k1 and b.
   if (!inMemory) return;
   const order = [...scores].toSorted((a, b) => b[1].whole - a[1].whole || b[0] - a[0]).slice(0, 10);
-  const best = lexicalCandidates(from(held), ours, predicate, 10, saturation);
+  const best = lexicalCandidates(from(held), ours, sight, 10);
   // Equal scores may come in any order where sums are rounded.
   expect(best.map((id) => scores.get(id)!.whole.toFixed(4))).toEqual(
     order.map(([, score]) => score.whole.toFixed(4)),
   );
-  const said = lexicalCandidates(from(held), ours, predicate, 1, saturation, "said")[0];
-  const highest = Math.max(0, ...[...scores.values()].map((one) => one.said));
-  expect((said === undefined ? 0 : scores.get(said)!.said).toFixed(4)).toBe(highest.toFixed(4));
+  const said = lexicalCandidates(from(held), ours, sight, 1, "said")[0];
+  const bySaid = lexicalScores(db, ours, all, saturationFor(ours.shape.saidLength));
+  const highest = Math.max(0, ...[...bySaid.values()].map((one) => one.said));
+  expect((said === undefined ? 0 : bySaid.get(said)!.said).toFixed(4)).toBe(highest.toFixed(4));
 }
 
 test("what is held says what the tables say, whatever happens to the rows", () => {
@@ -165,6 +168,6 @@ test("rows that may not be seen make room for others", () => {
   db.query("UPDATE episodes SET session_id = ? WHERE id = ?").run(elsewhere, mine);
   const query = weigh(from(held), "episode", owner, queryTerms(owner, "red"))!;
   expect(query.held).not.toBeNull();
-  const predicate = { owner, session: "other", retentionDays: 0, now: Date.now() };
-  expect(lexicalCandidates(from(held), query, predicate, 5, saturation)).toEqual([mine]);
+  const sight = createSight(db, "episode", { owner, session: "other", retentionDays: 0, now: Date.now() });
+  expect(lexicalCandidates(from(held), query, sight, 5)).toEqual([mine]);
 });

@@ -11,6 +11,7 @@ import { dateFit, namedDate } from "../src/search/dates.ts";
 import { excerpt } from "../src/search/excerpt.ts";
 import { ensureLexical } from "../src/search/lexical-tables.ts";
 import { lexicalCandidates, lexicalScores, ownerShape, weigh } from "../src/search/lexical.ts";
+import { createSight } from "../src/search/predicate.ts";
 import { rankKind } from "../src/search/rank.ts";
 import { queryTerms } from "../src/search/tokens.ts";
 import { asymmetry, episodeWeights, saturationFor } from "../src/search/weights.ts";
@@ -214,9 +215,9 @@ describe("the lexical index", () => {
     const owner = ensureOwner(db, "a");
     const tables = { db, fts5: true, words: null };
     const query = weigh(tables, "episode", owner, queryTerms(owner, "red apple"))!;
-    const predicate = { owner, session: null, retentionDays: 0, now: Date.now() };
+    const sight = createSight(db, "episode", { owner, session: null, retentionDays: 0, now: Date.now() });
     const [k1, b] = [1.2, 0.75];
-    const found = lexicalCandidates(tables, query, predicate, 10, { k1, b });
+    const found = lexicalCandidates(tables, query, sight, 10);
     const scores = lexicalScores(db, query, found, { k1, b });
     const mean = 7 / 3;
     // With few rows idf counts as if there were 200.

@@ -11,6 +11,7 @@ import { EmbeddingError, type Embedder } from "../src/embed/types.ts";
 import { sqliteVecPath } from "../src/native.ts";
 import { coverage, embedBatch, retryVectors, type BatchResult } from "../src/search/indexing.ts";
 import { ensureLexical } from "../src/search/lexical-tables.ts";
+import { createSight } from "../src/search/predicate.ts";
 import { createSimd } from "../src/search/simd.ts";
 import { itemOf, nearestRows, putVectors } from "../src/search/vector-store.ts";
 import { activeSpace, countVectors, ensureVectors, spaceFor, spaces } from "../src/search/vector-tables.ts";
@@ -89,15 +90,16 @@ const batch = (embedder: Embedder, now = Date.now(), limit = 16): Promise<BatchR
 async function all(embedder: Embedder): Promise<void> {
   while ((await batch(embedder)).more);
 }
-const everything = (owner = "a") => ({
-  owner: ensureOwner(db, owner),
-  session: null,
-  retentionDays: 0,
-  now: Date.now(),
-});
+const everything = (owner = "a") =>
+  createSight(db, "memory", {
+    owner: ensureOwner(db, owner),
+    session: null,
+    retentionDays: 0,
+    now: Date.now(),
+  });
 async function nearestTo(text: string, embedder: Embedder, k = 3, owner = "a"): Promise<number[]> {
   const [query] = await embedder.embed([text]);
-  const found = createVectorIndex(db).search("memory", "memory", everything(owner), query!, k);
+  const found = createVectorIndex(db).search("memory", everything(owner), query!, k);
   return found!.hits.map((hit) => hit.id);
 }
 
@@ -289,7 +291,7 @@ test.each([
     let same = 0;
     for (let n = 0; n < 40; n++) {
       const query = make();
-      const found = index.search("memory", "memory", everything(), query, 20)!.hits.map((hit) => hit.id);
+      const found = index.search("memory", everything(), query, 20)!.hits.map((hit) => hit.id);
       const exact = nearestRows(db, space, "memory", owner, query, 20).map(({ row }) => itemOf(row));
       same += exact.filter((id) => found.includes(id)).length;
     }
@@ -298,9 +300,9 @@ test.each([
     const query = make();
     const added = add("added");
     putVectors(db, space, "memory", owner, added, new Uint8Array(8), [query]);
-    expect(index.search("memory", "memory", everything(), query, 1)!.hits[0]!.id).toBe(added);
+    expect(index.search("memory", everything(), query, 1)!.hits[0]!.id).toBe(added);
     db.query("DELETE FROM memories WHERE seq = ?").run(added);
-    expect(index.search("memory", "memory", everything(), query, 1)!.hits[0]!.id).not.toBe(added);
+    expect(index.search("memory", everything(), query, 1)!.hits[0]!.id).not.toBe(added);
   },
 );
 

@@ -1,5 +1,6 @@
 /** From a ranked list to what is given: standing memories first, near-duplicates once, everything within the budget, and why the rest is not there. */
 import type { Database } from "bun:sqlite";
+import { LRUCache } from "lru-cache";
 import { memoryIds } from "../db/memories.ts";
 import { duplicateKey } from "../extract/duplicates.ts";
 import type { Candidate } from "../search/types.ts";
@@ -10,6 +11,8 @@ import type { Dropped } from "./types.ts";
 
 /** Dropped candidates that are named. */
 export const DROPPED = 100;
+/** Longer contents are rare and not worth keeping. */
+const LONG = 2000;
 /** Estimated tokens of the beginning of a line, without its content. */
 const LINE_HEAD = 16;
 
@@ -22,9 +25,10 @@ export function choose(input: {
   exclude: ReadonlySet<string>;
   halfForEpisodes: boolean;
   dropped: Dropped[];
-  now: number;
+  sayings: Sayings;
 }): Loaded[] {
-  const { budget, dropped, exclude } = input;
+  const { budget, dropped, exclude, sayings } = input;
+  const sayingOf = (row: Loaded) => sayingIn(sayings, row);
   const chosen: Loaded[] = [];
   const ids = new Set<string>();
   let used = BLOCK_OVERHEAD;
@@ -37,7 +41,7 @@ export function choose(input: {
   };
 
   let standingCost = 0;
-  for (const row of collapse(input.always, [])) {
+  for (const row of collapse(input.always, [], sayingOf)) {
     if (exclude.has(nameOf(row))) continue;
     if (standingCost + cost(row) > budget / 4 || used + cost(row) > budget) {
       dropLoaded(dropped, row, "standing memories have a quarter of the budget");
@@ -51,7 +55,7 @@ export function choose(input: {
   let ranked = 0;
   let episodes = 0;
   let first: Loaded | null = null;
-  for (const row of collapse(input.rows, dropped)) {
+  for (const row of collapse(input.rows, dropped, sayingOf)) {
     if (ids.has(nameOf(row))) continue;
     if (exclude.has(nameOf(row))) {
       dropLoaded(dropped, row, "already given in this conversation");
@@ -113,7 +117,7 @@ function shortened(row: Loaded, tokens: number): Loaded | null {
 }
 
 /** Rows that say the same become the newest of them, at the place of the best. */
-function collapse(rows: readonly Loaded[], dropped: Dropped[]): Loaded[] {
+function collapse(rows: readonly Loaded[], dropped: Dropped[], sayingOf: (row: Loaded) => string): Loaded[] {
   const newest = new Map<string, Loaded>();
   for (const row of rows) {
     const saying = sayingOf(row);
@@ -131,22 +135,27 @@ function collapse(rows: readonly Loaded[], dropped: Dropped[]): Loaded[] {
   });
 }
 
-const sayings = new WeakMap<object, string>();
+/** What memories say, by their content: making it takes some 10 µs, and the same ones come up again and again. */
+export type Sayings = LRUCache<string, string>;
 
-function sayingOf(row: Loaded): string {
-  let saying = sayings.get(row.item);
-  if (saying === undefined) {
-    const owner = row.ownerId;
-    if (row.kind === "memory")
-      saying = `${owner} memory ${duplicateKey(row.item.content) || row.item.content.trim()}`;
-    else if (row.kind === "episode")
-      saying = `${owner} episode ${row.item.userMessage}\0${row.item.aiResponse}`;
-    // Each summary tells its session from the beginning: of several the newest says all.
-    else if (row.kind === "summary") saying = `${owner} summary of ${row.item.sessionId}`;
-    else saying = `${owner} ${row.kind} ${row.id}`;
-    sayings.set(row.item, saying);
+export function createSayings(): Sayings {
+  return new LRUCache({ max: 4000 });
+}
+
+function sayingIn(sayings: Sayings, { kind, ownerId, item, id }: Loaded): string {
+  if (kind === "memory") {
+    const { content } = item;
+    let saying = sayings.get(content);
+    if (saying === undefined) {
+      saying = duplicateKey(content) || content.trim();
+      if (content.length <= LONG) sayings.set(content, saying);
+    }
+    return `${ownerId} memory ${saying}`;
   }
-  return saying;
+  if (kind === "episode") return `${ownerId} episode ${item.userMessage}\0${item.aiResponse}`;
+  // Each summary tells its session from the beginning: of several the newest says all.
+  if (kind === "summary") return `${ownerId} summary of ${item.sessionId}`;
+  return `${ownerId} ${kind} ${id}`;
 }
 
 function timeOf(row: Loaded): number {

@@ -20,7 +20,7 @@ import type { VectorIndex } from "../search/vectors.ts";
 import type { Metrics } from "../metrics.ts";
 import { renderBlock } from "./block.ts";
 import { estimateTokens } from "./budget.ts";
-import { byTime, choose, drop, DROPPED, withUuids } from "./choose.ts";
+import { byTime, choose, createSayings, drop, DROPPED, withUuids } from "./choose.ts";
 import type { Embedding } from "./embedding.ts";
 import { loadRows, type Loaded } from "./lines.ts";
 import { rowsOf, type PrimaryMemories } from "./primary-rows.ts";
@@ -94,6 +94,9 @@ export function createRetrieval(deps: RetrievalDeps) {
     rrfK: deps.rrfK,
     cohesion: createCohesion(db),
   };
+  // One snapshot for all of a ranking, and one lock instead of one a statement.
+  const reading = db.transaction((run: () => unknown) => run()) as <T>(run: () => T) => T;
+  const sayings = createSayings();
   const counted = new Map<number, number>();
   let flushing: ReturnType<typeof setTimeout> | null = null;
 
@@ -210,14 +213,16 @@ export function createRetrieval(deps: RetrievalDeps) {
           await vectorsReady(kind, owner.id, vector, left);
           const asked = performance.now();
           ranked.push(
-            rankKind(rankDeps, question, {
-              kind,
-              predicate,
-              limit,
-              fusion: settings.fusion,
-              strategy: strategy === "semantic" ? "semantic" : "hybrid",
-              ...(hits === null ? {} : { hits }),
-            }),
+            reading(() =>
+              rankKind(rankDeps, question, {
+                kind,
+                predicate,
+                limit,
+                fusion: settings.fusion,
+                strategy: strategy === "semantic" ? "semantic" : "hybrid",
+                ...(hits === null ? {} : { hits }),
+              }),
+            ),
           );
           observe("index", asked);
         }
@@ -263,7 +268,7 @@ export function createRetrieval(deps: RetrievalDeps) {
       exclude: new Set(input.exclude),
       halfForEpisodes: input.kinds === undefined,
       dropped,
-      now: at,
+      sayings,
     });
     if (input.count !== false && input.asOf === undefined) count(chosen);
     const block = renderBlock(chosen.map((row) => row.text));
@@ -295,14 +300,16 @@ export function createRetrieval(deps: RetrievalDeps) {
     const name = ownerName(db, owner) ?? "";
     const most = Math.max(limit, deps.topK);
     const hits = await foreignHits(kind, name, predicate, text, vector, settings, most, notes, left);
-    const ranked = rankKind(rankDeps, question, {
-      kind,
-      predicate,
-      limit,
-      fusion,
-      strategy,
-      ...(hits === null ? {} : { hits }),
-    });
+    const ranked = reading(() =>
+      rankKind(rankDeps, question, {
+        kind,
+        predicate,
+        limit,
+        fusion,
+        strategy,
+        ...(hits === null ? {} : { hits }),
+      }),
+    );
     notes.push(...ranked.notes);
     const resolution = resolutionOf(
       deps,

@@ -23,9 +23,10 @@ import {
   type Postings,
   type WordPostings,
 } from "./postings.ts";
-import { live, tables, visibleOf } from "./predicate.ts";
+import { live, tables, type Sight } from "./predicate.ts";
 import type { QueryTerm } from "./tokens.ts";
 import type { Kind, Predicate } from "./types.ts";
+import { saturationFor } from "./weights.ts";
 
 /** Words a query may search with. */
 const MAX_TERMS = 32;
@@ -45,8 +46,14 @@ export interface LexicalQuery {
   /** The words that find candidates, and the oldest row they look at. */
   readonly search: readonly WeighedTerm[];
   readonly from: number;
-  /** The owner's words in memory, with the postings of every form of the query; null: the tables are asked. */
-  readonly held: { readonly words: Postings; readonly postings: ReadonlyMap<string, WordPostings> } | null;
+  /** The owner's words in memory; null: the tables are asked. */
+  readonly held: {
+    readonly words: Postings;
+    /** Of every form of the query. */
+    readonly postings: ReadonlyMap<string, WordPostings>;
+    /** Scores of all rows by what they cover, as far as they were asked for. */
+    readonly scores: Map<"whole" | "said", Float32Array>;
+  } | null;
 }
 
 /** Where words are looked up: FTS5 or a scan without it, and in front of both what is held in memory. */
@@ -122,7 +129,7 @@ function weighHeld(
     note: null,
     search,
     from: 0,
-    held: { words, postings },
+    held: { words, postings, scores: new Map() },
   };
 }
 
@@ -130,18 +137,24 @@ function weighHeld(
 export function lexicalCandidates(
   { db, fts5 }: LexicalSource,
   query: LexicalQuery,
-  predicate: Predicate,
+  sight: Sight,
   k: number,
-  saturation: Saturation,
   side: "whole" | "said" = "whole",
 ): number[] {
   if (query.search.length === 0) return [];
   const { index, columns } = tables[query.kind];
-  if (query.held !== null) return heldCandidates(db, query, predicate, k, saturation, side);
-  if (!fts5) return scanCandidates(db, query, predicate, k, saturation);
+  if (query.held !== null) {
+    // Further ones for each that may not be seen.
+    for (let want = k; ; want *= 4) {
+      const ids = bestHeld(query, want, side);
+      const visible = sight.of(ids);
+      if (visible.size >= k || ids.length < want) return ids.filter((id) => visible.has(id)).slice(0, k);
+    }
+  }
+  if (!fts5) return scanCandidates(db, query, sight.predicate, k);
   const forms = query.search.flatMap((term) => term.forms.map((form) => `"${form.replaceAll('"', '""')}"`));
   const match = `${side === "said" ? `${columns[0]} : ` : ""}(${forms.join(" OR ")})`;
-  const { join, where, values } = live(query.kind, "f.rowid", predicate);
+  const { join, where, values } = live(query.kind, "f.rowid", sight.predicate);
   // CROSS JOIN: the index is the outer loop, so its order by rank stands and rows are looked at until k may be seen.
   const rows = db
     .query<{ id: number }, (string | number)[]>(
@@ -152,31 +165,22 @@ export function lexicalCandidates(
   return rows.map((row) => row.id);
 }
 
-/** The best rows of the words held in memory, further ones for each that may not be seen. */
-function heldCandidates(
-  db: Database,
-  query: LexicalQuery,
-  predicate: Predicate,
-  k: number,
-  saturation: Saturation,
-  side: "whole" | "said",
-): number[] {
-  const { words, postings } = query.held!;
+/** The best rows of the words held in memory, whether or not they may be seen; none where they are not held. */
+export function bestHeld(query: LexicalQuery, k: number, side: "whole" | "said" = "whole"): number[] {
+  if (query.held === null || query.search.length === 0) return [];
+  const { words, postings, scores } = query.held;
+  const known = scores.get(side);
+  if (known !== undefined) return bestRows(words, known, k);
   const { shape } = query;
+  const whole = side === "whole";
   const terms = query.search.map((term) => ({
-    idf: side === "whole" ? term.idf : term.saidIdf,
+    idf: whole ? term.idf : term.saidIdf,
     forms: term.forms.map((form) => postings.get(form)!),
   }));
-  const scores = scoreAll(words, terms, {
-    ...saturation,
-    length: side === "whole" ? shape.length : shape.saidLength,
-    side,
-  });
-  for (let want = k; ; want *= 4) {
-    const ids = bestRows(words, scores, want);
-    const visible = visibleOf(db, query.kind, predicate, ids);
-    if (visible.size >= k || ids.length < want) return ids.filter((id) => visible.has(id)).slice(0, k);
-  }
+  const length = whole ? shape.length : shape.saidLength;
+  const found = scoreAll(words, terms, { ...saturationFor(length), length, side });
+  scores.set(side, found);
+  return bestRows(words, found, k);
 }
 
 /** BM25 of the given rows. Rows without any word of the query are left out. */
@@ -326,13 +330,7 @@ function countByScan(
   return terms.map((term, at) => weighedTerm(term, rows[at]!, said[at]!, shape));
 }
 
-function scanCandidates(
-  db: Database,
-  query: LexicalQuery,
-  predicate: Predicate,
-  k: number,
-  saturation: Saturation,
-): number[] {
+function scanCandidates(db: Database, query: LexicalQuery, predicate: Predicate, k: number): number[] {
   const { index } = tables[query.kind];
   const { join, where, values } = live(query.kind, "t.id", predicate);
   const ids = db
@@ -341,7 +339,7 @@ function scanCandidates(
     )
     .all(predicate.owner, query.from, ...values)
     .map((row) => row.id);
-  return [...lexicalScores(db, query, ids, saturation)]
+  return [...lexicalScores(db, query, ids, saturationFor(query.shape.length))]
     .sort((a, b) => b[1].whole - a[1].whole || b[0] - a[0])
     .slice(0, k)
     .map(([id]) => id);

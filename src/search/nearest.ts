@@ -16,11 +16,13 @@ const LEAST = 1500;
 const MOST = 4000;
 /** The same where measuring one means reading it from the table. */
 const READ_MOST = 1200;
-/** Whole vectors of an owner up to this many bytes are kept as they are, then rounded to bytes, then as bits alone. */
+/** Vectors of an owner are kept rounded to bytes up to this many bytes, and beside that as they are; else as bits alone. */
 const WHOLE_BYTES = 16 * 2 ** 20;
 const CODE_BYTES = 40 * 2 ** 20;
 /** Fewer vectors are measured as fast without a memory of their own. */
 const LEAST_SIMD = 64;
+/** Up to this many are measured as they are; of more, the rounded ones tell which: a quarter of the bytes to read. */
+const EXACT = 300;
 /** Vectors that the mean is taken from. */
 const MEAN_OF = 2000;
 /** Vectors whose cosines say how near a random row is. */
@@ -39,7 +41,7 @@ export interface Held {
   rows: Float64Array;
   readonly at: Map<number, number> | null;
   n: number;
-  /** Whole vectors, or rounded ones (of unit length times 127), or neither. */
+  /** Whole vectors, where there is room, and rounded ones (of unit length times 127), where there is room for these. */
   readonly whole: Float32Array | null;
   readonly codes: Int8Array | null;
   /** By block of {@link BLOCK} rows: byte 0 of each, byte 1 of each, and so on. */
@@ -65,7 +67,7 @@ export function createHeld(dim: number, total: number, openSimd: OpenSimd): Held
   const room = Math.ceil((total * 1.1 + 64) / BLOCK) * BLOCK;
   const stride = Math.ceil(dim / PAD) * PAD;
   const keepWhole = room * stride * 4 <= WHOLE_BYTES;
-  const keepCodes = !keepWhole && room * stride <= CODE_BYTES;
+  const keepCodes = room * stride <= CODE_BYTES;
   const sample = room > MEASURE_ALL ? SAMPLE : 0;
   let size = 0;
   const take = (bytes: number) => {
@@ -74,7 +76,8 @@ export function createHeld(dim: number, total: number, openSimd: OpenSimd): Held
     return from;
   };
   const at = {
-    vectors: take(keepWhole ? room * stride * 4 : keepCodes ? room * stride : 0),
+    whole: take(keepWhole ? room * stride * 4 : 0),
+    codes: take(keepCodes ? room * stride : 0),
     bits: take(room * bytesOf(dim)),
     sample: take(sample * stride * 4),
     tables: take(bytesOf(dim) * 32),
@@ -89,10 +92,10 @@ export function createHeld(dim: number, total: number, openSimd: OpenSimd): Held
     dim,
     stride,
     rows: new Float64Array(room),
-    at: keepWhole || keepCodes ? new Map() : null,
+    at: keepCodes ? new Map() : null,
     n: 0,
-    whole: keepWhole ? new Float32Array(buffer, at.vectors, room * stride) : null,
-    codes: keepCodes ? new Int8Array(buffer, at.vectors, room * stride) : null,
+    whole: keepWhole ? new Float32Array(buffer, at.whole, room * stride) : null,
+    codes: keepCodes ? new Int8Array(buffer, at.codes, room * stride) : null,
     bits: new Uint8Array(buffer, at.bits, room * bytesOf(dim)),
     mean: null,
     sample: new Float32Array(buffer, at.sample, sample * stride),
@@ -155,39 +158,59 @@ export function centre(held: Held, vectors: (at: number) => Float32Array | null)
   }
 }
 
-/** Cosines of the rows at these places, in their order, or of all. Null: only bits are held, and the caller reads vectors. */
+/** Whether the rows are so few that measuring them exactly costs nothing worth saving. */
+export function isFew(held: Held, count: number): boolean {
+  return held.whole !== null && count <= EXACT;
+}
+
+/** Cosines of the rows at these places, in their order, or of all, exact where whole vectors are held. Null: only bits are held. */
 export function measure(
   held: Held,
   query: Float32Array,
   places: ArrayLike<number> | null,
 ): Float32Array | null {
-  const { simd, stride, whole, codes } = held;
-  if (whole === null && codes === null) return null;
+  const { simd, stride, whole, list, out } = held;
+  if (whole === null) return measureRoughly(held, query, places);
   const n = places === null ? held.n : places.length;
-  if (simd === null || n > held.list.length) {
+  if (simd === null || n > list.length) {
     const cosines = new Float32Array(n);
-    for (let i = 0; i < n; i++) {
-      const from = (places === null ? i : places[i]!) * stride;
-      cosines[i] = whole === null ? dotCodes(query, codes!, from) / 127 : dot(query, whole, from);
-    }
+    for (let i = 0; i < n; i++) cosines[i] = dot(query, whole, (places === null ? i : places[i]!) * stride);
     return cosines;
   }
-  if (places === null) for (let i = 0; i < n; i++) held.list[i] = i;
-  else held.list.set(places);
-  const { list, out } = held;
-  if (whole !== null) {
-    held.query.set(query);
-    simd.dots(list.byteOffset, n, whole.byteOffset, stride * 4, held.query.byteOffset, out.byteOffset);
-    return out.slice(0, n);
+  fillList(list, places, n);
+  held.query.set(query);
+  simd.dots(list.byteOffset, n, whole.byteOffset, stride * 4, held.query.byteOffset, out.byteOffset);
+  return out.slice(0, n);
+}
+
+/** The same by the rounded vectors, within a few thousandths. */
+export function measureRoughly(
+  held: Held,
+  query: Float32Array,
+  places: ArrayLike<number> | null,
+): Float32Array | null {
+  const { simd, stride, codes, list, out, queryCodes } = held;
+  if (codes === null) return null;
+  const n = places === null ? held.n : places.length;
+  const cosines = new Float32Array(n);
+  if (simd === null || n > list.length) {
+    for (let i = 0; i < n; i++)
+      cosines[i] = dotCodes(query, codes, (places === null ? i : places[i]!) * stride) / 127;
+    return cosines;
   }
+  fillList(list, places, n);
   let largest = 0;
   for (const x of query) largest = Math.max(largest, Math.abs(x));
   const scale = QUERY_STEPS / (largest || 1);
-  for (let d = 0; d < query.length; d++) held.queryCodes[d] = Math.round(query[d]! * scale);
-  simd.codeDots(list.byteOffset, n, codes!.byteOffset, stride, held.queryCodes.byteOffset, out.byteOffset);
-  const cosines = new Float32Array(n);
+  for (let d = 0; d < query.length; d++) queryCodes[d] = Math.round(query[d]! * scale);
+  simd.codeDots(list.byteOffset, n, codes.byteOffset, stride, queryCodes.byteOffset, out.byteOffset);
   for (let i = 0; i < n; i++) cosines[i] = held.outCodes[i]! / (scale * 127);
   return cosines;
+}
+
+function fillList(list: Uint32Array, places: ArrayLike<number> | null, n: number): void {
+  if (places !== null) list.set(places);
+  else for (let i = 0; i < n; i++) list[i] = i;
 }
 
 /** As `dot`, over rounded vectors: its own function, so that each stays fast on its one kind of array. */

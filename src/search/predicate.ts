@@ -88,3 +88,32 @@ export function visibleOf(
     .values(JSON.stringify(ids), ...values) as [number][];
   return new Set(rows.map(([id]) => id));
 }
+
+/** Which rows of one kind one question may see. Each is looked up once, however many channels find it. */
+export interface Sight {
+  readonly kind: Kind;
+  readonly predicate: Predicate;
+  /** Those of the ids that may be seen. */
+  of(ids: readonly number[]): Set<number>;
+  /** Has these looked up together with the next that are asked for. */
+  soon(ids: readonly number[]): void;
+}
+
+export function createSight(db: Database, kind: Kind, predicate: Predicate): Sight {
+  const known = new Map<number, boolean>();
+  let later: readonly number[] = [];
+  return {
+    kind,
+    predicate,
+    of(ids) {
+      const unknown = [...new Set([...ids, ...later])].filter((id) => !known.has(id));
+      later = [];
+      const visible = visibleOf(db, kind, predicate, unknown);
+      for (const id of unknown) known.set(id, visible.has(id));
+      return new Set(ids.filter((id) => known.get(id) === true));
+    },
+    soon(ids) {
+      later = ids;
+    },
+  };
+}

@@ -4,9 +4,16 @@ import { expectedScore, type LexicalScore } from "./bm25.ts";
 import { neighbourShare, type Cohesion } from "./cohesion.ts";
 import { dateFit, dateSpan, type NamedDate } from "./dates.ts";
 import { fuse, type Fusion, type Row } from "./fuse.ts";
-import { lexicalCandidates, lexicalScores, weigh, type LexicalQuery, type LexicalSource } from "./lexical.ts";
+import {
+  bestHeld,
+  lexicalCandidates,
+  lexicalScores,
+  weigh,
+  type LexicalQuery,
+  type LexicalSource,
+} from "./lexical.ts";
 import { around, placesOf, type Place } from "./neighbours.ts";
-import { live, visibleOf } from "./predicate.ts";
+import { createSight, live, type Sight } from "./predicate.ts";
 import type { QueryTerm } from "./tokens.ts";
 import type { Candidate, Kind, Predicate, Tier } from "./types.ts";
 import type { Part } from "./vector-tables.ts";
@@ -90,23 +97,20 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
   const found: Found = { ids: new Set(), vec: null, said: null };
 
   const part: Part = kind;
+  const sight = createSight(db, kind, predicate);
+  const query = weigh(deps, kind, owner, question.terms);
+  if (query !== null) sight.soon(bestHeld(query, LEXICAL));
   if (question.vector !== null && vectors !== null && strategy !== "lexical") {
-    found.vec = vectors.search(part, kind, predicate, question.vector, Math.max(limit, deps.topK));
+    found.vec = vectors.search(part, sight, question.vector, Math.max(limit, deps.topK));
     if (found.vec === null)
       notes.push("The vectors of this owner are still being read, so words alone were searched.");
   }
   if (options.hits !== undefined && found.vec !== null) {
     // Another store's rows pass our own predicate again: it may be behind.
-    const visible = visibleOf(
-      db,
-      kind,
-      predicate,
-      options.hits.map((hit) => hit.id),
-    );
+    const visible = sight.of(options.hits.map((hit) => hit.id));
     found.vec = { ...found.vec, hits: options.hits.filter((hit) => visible.has(hit.id)) };
   }
   const useVector = found.vec !== null && found.vec.hits.length > 0;
-  const query = weigh(deps, kind, owner, question.terms);
   const wordsWanted = strategy !== "semantic" || !useVector;
   if (query?.note && wordsWanted) notes.push(query.note);
   for (const hit of found.vec?.hits ?? []) found.ids.add(hit.id);
@@ -119,21 +123,13 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
       : plainWeights(model);
   let lexical = false;
   if (query !== null && wordsWanted) {
-    const { length, saidLength } = query.shape;
-    const words = lexicalCandidates(deps, query, predicate, LEXICAL, saturationFor(length));
+    const words = lexicalCandidates(deps, query, sight, LEXICAL);
     lexical = words.length > 0;
-    if (weights.said > 0)
-      words.push(...lexicalCandidates(deps, query, predicate, LEXICAL, saturationFor(saidLength), "said"));
+    if (weights.said > 0) words.push(...lexicalCandidates(deps, query, sight, LEXICAL, "said"));
     for (const id of words) found.ids.add(id);
   }
   if (weights.vectorSaid > 0 && useVector) {
-    found.said = vectors!.search(
-      "episode_user",
-      kind,
-      predicate,
-      question.vector!,
-      Math.max(limit, deps.topK),
-    );
+    found.said = vectors!.search("episode_user", sight, question.vector!, Math.max(limit, deps.topK));
     for (const hit of found.said?.hits ?? []) found.ids.add(hit.id);
   }
   if (question.date !== null && kind === "episode" && wordsWanted)
@@ -142,7 +138,7 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
   const scorer = createScorer(deps, question, kind, owner, query, found, weights, wordsWanted);
   scorer.score([...found.ids]);
   let pool = [...found.ids];
-  if (kind === "episode" && strategy !== "semantic") pool = scorer.widen(pool, predicate);
+  if (kind === "episode" && strategy !== "semantic") pool = scorer.widen(pool, sight);
   const rows = scorer.rows(pool);
   const tier: Tier =
     lexical && useVector
@@ -255,7 +251,7 @@ function createScorer(
   }
 
   /** Adds the neighbours of the best rows, and learns what each session's best is. */
-  function widen(pool: readonly number[], predicate: Predicate): number[] {
+  function widen(pool: readonly number[], sight: Sight): number[] {
     const all = new Set(pool);
     if (weights.near > 0) {
       const best = [...pool].sort((a, b) => base.get(b)! - base.get(a)!).slice(0, WIDENED);
@@ -264,12 +260,7 @@ function createScorer(
         best.map((id) => places.get(id)).filter((one) => one !== undefined),
       );
       const added = found.filter((one) => !all.has(one.id));
-      const visible = visibleOf(
-        db,
-        kind,
-        predicate,
-        added.map((one) => one.id),
-      );
+      const visible = sight.of(added.map((one) => one.id));
       for (const one of added) {
         if (!visible.has(one.id)) continue;
         place(one);

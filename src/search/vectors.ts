@@ -7,15 +7,16 @@ import {
   createHeld,
   hasRoom,
   heldBytes,
+  isFew,
   measure,
+  measureRoughly,
   promising,
   putHeld,
   sampleCosines,
   type Held,
 } from "./nearest.ts";
-import { visibleOf } from "./predicate.ts";
+import type { Sight } from "./predicate.ts";
 import { createSimd, type OpenSimd } from "./simd.ts";
-import type { Kind, Predicate } from "./types.ts";
 import {
   bulkReader,
   dot,
@@ -53,7 +54,7 @@ export interface VectorIndex {
   /** The space that is searched, or null before the first vector. */
   space(): Space | null;
   /** The nearest rows that may be seen. Null while a large owner's vectors are being read: await `warm`. */
-  search(part: Part, kind: Kind, predicate: Predicate, query: Float32Array, k: number): VectorHits | null;
+  search(part: Part, sight: Sight, query: Float32Array, k: number): VectorHits | null;
   /** Cosines of given rows; rows without a vector are left out. */
   cosines(part: Part, owner: number, ids: readonly number[], query: Float32Array): Map<number, number>;
   /** Whether {@link search} would answer now. */
@@ -183,16 +184,23 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
   /** The best `want` rows, before the predicate. */
   function nearest(now: Space, part: Part, held: Held, query: Float32Array, want: number): Near {
     const chosen = promising(held, query, want);
-    const scores = measure(held, query, chosen) ?? measureRead(now, part, held, query, chosen);
+    const exactly = isFew(held, chosen?.length ?? held.n);
+    const scores =
+      (exactly ? measure(held, query, chosen) : measureRoughly(held, query, chosen)) ??
+      measureRead(now, part, held, query, chosen);
     // All were measured, or a sample says how the others are.
     const around = chosen === null ? spread(scores) : spread(sampleCosines(held, query));
-    const order = best(scores, held.codes === null ? want : want + ROUNDED);
-    const rows = order.map((i) => held.rows[chosen === null ? i : chosen[i]!]!);
-    if (held.codes === null) return { rows, cosines: order.map((i) => scores[i]!), ...around };
+    const rough = !exactly && held.codes !== null;
+    const order = best(scores, rough ? want + ROUNDED : want);
+    const places = order.map((i) => (chosen === null ? i : chosen[i]!));
+    const rows = places.map((at) => held.rows[at]!);
+    if (!rough) return { rows, cosines: order.map((i) => scores[i]!), ...around };
     // Rounded vectors choose, whole ones decide.
-    const exact = vectorReader(db, now, part);
+    const exact = held.whole === null ? null : measure(held, query, places);
+    const read = vectorReader(db, now, part);
     const measured = rows.map((row, i) => {
-      const vector = exact(row);
+      if (exact !== null) return { row, cosine: exact[i]! };
+      const vector = read(row);
       return { row, cosine: vector === null ? scores[order[i]!]! : dot(query, vector, 0) };
     });
     measured.sort((a, b) => b.cosine - a.cosine);
@@ -239,16 +247,10 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     return { rows: found.map((one) => one.row), cosines, ...spread(scores) };
   }
 
-  function search(
-    part: Part,
-    kind: Kind,
-    predicate: Predicate,
-    query: Float32Array,
-    k: number,
-  ): VectorHits | null {
+  function search(part: Part, sight: Sight, query: Float32Array, k: number): VectorHits | null {
     const now = space();
     if (now === null || now.dim !== query.length) return { hits: [], mean: 0, deviation: 1, rows: 0 };
-    const { owner } = predicate;
+    const { owner } = sight.predicate;
     const have = current(now, part, owner);
     const total = have?.held.n ?? ownerVectors(db, now, part, owner).n;
     if (have === null) {
@@ -268,7 +270,7 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
         const cosine = found.cosines[at]!;
         if (cosine > (cosines.get(id) ?? -2)) cosines.set(id, cosine);
       });
-      const visible = visibleOf(db, kind, predicate, [...cosines.keys()]);
+      const visible = sight.of([...cosines.keys()]);
       const hits = [...cosines]
         .filter(([id]) => visible.has(id))
         .map(([id, cosine]) => ({ id, cosine }))

@@ -14,6 +14,7 @@ import { embedBatch } from "../../src/search/indexing.ts";
 import { ensureLexical } from "../../src/search/lexical-tables.ts";
 import { nearestRows, itemOf } from "../../src/search/vector-store.ts";
 import { activeSpace, ensureVectors } from "../../src/search/vector-tables.ts";
+import { createSight } from "../../src/search/predicate.ts";
 import { createVectorIndex } from "../../src/search/vectors.ts";
 import { startTestEngine } from "../support/engine.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
@@ -108,7 +109,7 @@ for (const size of sizes) {
     for (let i = 0; i < (size > 200_000 ? 20 : 60); i++) {
       const [query] = (await embedder.embed([ask()])) as [Float32Array];
       let from = performance.now();
-      const found = index.search("memory", "memory", predicate, query, 20);
+      const found = index.search("memory", createSight(db, "memory", predicate), query, 20);
       vector.push(performance.now() - from);
       from = performance.now();
       const exact = nearestRows(db, space, "memory", owner, query, 20).map(({ row }) => itemOf(row));
