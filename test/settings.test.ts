@@ -8,17 +8,46 @@ import { memorySettings } from "../src/memory/settings-schema.ts";
 
 const fields = Object.entries(settingFields);
 /** Values near the edges of the fields, beside anything that JSON can hold. */
+const numbers = [
+  0,
+  1,
+  -1,
+  49,
+  50,
+  51,
+  365,
+  366,
+  5000,
+  5001,
+  16_000,
+  16_001,
+  36_500,
+  1e9,
+  1e9 + 1,
+  2 ** 53,
+  0.5,
+];
+const words = ["hybrid", "auto", "recent", "user", "", "x", "openai/gpt", "/gpt", "openai/", "Ä/x", "a\n/b"];
+const lengths = [
+  "a".repeat(64),
+  "a".repeat(65),
+  `p/${"m".repeat(298)}`,
+  `p/${"m".repeat(299)}`,
+  "u".repeat(2001),
+];
+const lists = [
+  [],
+  ["sqlite"],
+  ["A"],
+  [1],
+  Array.from({ length: 10 }, () => "b"),
+  Array.from({ length: 11 }, () => "b"),
+];
+const objects = [{}, { brain: {} }, { brain: { type: "http" } }, { brain: 1 }, { brain: [] }, { Brain: {} }];
 const values = fc.oneof(
-  fc.constantFrom(
-    ...[0, 1, -1, 50, 49, 51, 365, 366, 5000, 5001, 16_000, 16_001, 36_500, 1e9, 1e9 + 1, 2 ** 53, 0.5],
-    ...["hybrid", "auto", "recent", "user", "", "x", "openai/gpt", "/gpt", "openai/", "Ä/x", "a\n/b", "sqlite"],
-    ...["a".repeat(64), "a".repeat(65), `p/${"m".repeat(298)}`, `p/${"m".repeat(299)}`, "u".repeat(2001)],
-    ...[[], ["sqlite"], ["A"], [1], Array.from({ length: 10 }, () => "b"), Array.from({ length: 11 }, () => "b")],
-    ...[{}, { brain: {} }, { brain: { type: "http" } }, { brain: 1 }, { brain: [] }, { Brain: {} }, [[]]],
-    ...[null, true, false],
-  ),
+  fc.constantFrom<unknown>(...numbers, ...words, ...lengths, ...lists, ...objects, null, true, false),
   fc.jsonValue(),
-); // prettier-ignore
+);
 
 test("what is stored is judged as what is sent, field by field", () => {
   fc.assert(
