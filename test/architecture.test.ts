@@ -15,7 +15,7 @@ const mayUse: Record<string, string[]> = {
 };
 const faces = ["api", "mcp", "studio", "proxy"];
 
-type Import = { from: string; to: string; type: boolean };
+type Import = { from: string; to: string; type: boolean; lazy: boolean };
 
 const root = join(import.meta.dir, "../src");
 const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
@@ -28,6 +28,7 @@ const imports: Import[] = files.flatMap((file) => {
     from: file,
     to: relative(root, resolve(dirname(join(root, file)), match[2] ?? match[3]!)),
     type: match[1] !== undefined,
+    lazy: match[3] !== undefined,
   }));
 });
 const room = (file: string) => file.split("/")[0]!.replace(/\.tsx?$/, "");
@@ -67,6 +68,20 @@ test("only main.ts and server.ts touch process", () => {
     if (file === "main.ts" || file === "server.ts") return false;
     const code = readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
     return /\bprocess\.(?:env|exit|argv|on|cwd|stdout|stderr|stdin)\b/.test(code);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("a start loads no schemas, no language and no face", () => {
+  // What `serve` loads in both threads before it answers.
+  const loaded = new Set(["main.ts", "cli/serve.ts", "server.ts", "worker/main.ts"]);
+  for (const file of loaded)
+    for (const { from, to, type, lazy } of imports) if (from === file && !type && !lazy) loaded.add(to);
+  expect(loaded.size).toBeGreaterThan(100);
+  const wrong = [...loaded].filter((file) => {
+    if (/^(?:schemas|api|mcp|studio|importers|extract\/lang\/..\.ts)/.test(file)) return true;
+    const code = readFileSync(join(root, file), "utf8");
+    return /^import (?!type)[^"';]*? from "(?:zod|@huggingface|@orama\/stemmers|@qdrant)/m.test(code);
   });
   expect(wrong).toEqual([]);
 });
