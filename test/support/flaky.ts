@@ -38,13 +38,14 @@ export function startFlaky(target: string): Flaky {
     const url = new URL(request.url);
     const headers = new Headers(request.headers);
     headers.delete("host");
-    headers.delete("accept-encoding");
     const body = request.method === "GET" ? undefined : await request.arrayBuffer();
     const answer = await fetch(new URL(url.pathname + url.search, base), {
       method: request.method,
       headers,
       ...(body && body.byteLength > 0 ? { body } : {}),
       redirect: "manual",
+      // The answer goes on as it came, with the header that names its compression.
+      decompress: false,
     });
     return new Response(answer.status === 204 ? null : await answer.arrayBuffer(), {
       status: answer.status,
