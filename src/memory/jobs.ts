@@ -173,6 +173,7 @@ export function createJobs(deps: JobsDeps) {
         };
       });
       wake = null;
+      await giveWay();
     }
   }
 

@@ -19,6 +19,8 @@ const READ_MOST = 1200;
 /** Vectors of an owner are kept rounded to bytes up to this many bytes, and beside that as they are; else as bits alone. */
 const WHOLE_BYTES = 16 * 2 ** 20;
 const CODE_BYTES = 40 * 2 ** 20;
+/** Room for more than there are; what is not written yet takes no memory. */
+const GROWTH = 1.25;
 /** Fewer vectors are measured as fast without a memory of their own. */
 const LEAST_SIMD = 64;
 /** Up to this many are measured as they are; of more, the rounded ones tell which: a quarter of the bytes to read. */
@@ -64,7 +66,7 @@ export interface Held {
 
 /** Room for `total` vectors, in the form that fits. */
 export function createHeld(dim: number, total: number, openSimd: OpenSimd): Held {
-  const room = Math.ceil((total * 1.1 + 64) / BLOCK) * BLOCK;
+  const room = Math.ceil((total * GROWTH + 128) / BLOCK) * BLOCK;
   const stride = Math.ceil(dim / PAD) * PAD;
   const keepWhole = room * stride * 4 <= WHOLE_BYTES;
   const keepCodes = room * stride <= CODE_BYTES;

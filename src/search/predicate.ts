@@ -83,10 +83,15 @@ export function visibleOf(
 ): Set<number> {
   if (ids.length === 0) return new Set();
   const { join, where, values } = live(kind, "j.value", predicate);
-  const rows = db
-    .query<[number], (string | number)[]>(`SELECT j.value FROM json_each(?) j CROSS ${join} WHERE ${where}`)
+  // Asked the other way round: few may not, and every row that comes back costs.
+  const hidden = db
+    .query<[number], (string | number)[]>(
+      `SELECT j.value FROM json_each(?) j WHERE NOT EXISTS (SELECT 1 FROM (SELECT 1) ${join} WHERE ${where})`,
+    )
     .values(JSON.stringify(ids), ...values) as [number][];
-  return new Set(rows.map(([id]) => id));
+  const visible = new Set(ids);
+  for (const [id] of hidden) visible.delete(id);
+  return visible;
 }
 
 /** Which rows of one kind one question may see. Each is looked up once, however many channels find it. */

@@ -358,9 +358,9 @@ function best(scores: Float32Array, want: number): number[] {
 function spread(scores: Float32Array): { mean: number; deviation: number } {
   if (scores.length === 0) return { mean: 0, deviation: 1 };
   let sum = 0;
-  for (const score of scores) sum += score;
+  for (let at = 0; at < scores.length; at++) sum += scores[at]!;
   const mean = sum / scores.length;
   let squares = 0;
-  for (const score of scores) squares += (score - mean) ** 2;
+  for (let at = 0; at < scores.length; at++) squares += (scores[at]! - mean) ** 2;
   return { mean, deviation: Math.sqrt(squares / scores.length) || 1 };
 }
