@@ -1,5 +1,6 @@
 /** Lists of memories: filters, paging, and statistics that come from counters wherever a filter allows it. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { memoryStatuses } from "../memory/types.ts";
 import type { MemoryOrigin, MemoryStatus, MemoryType } from "../memory/types.ts";
 import { fold } from "../text/fold.ts";
 import { memoryColumns } from "./memories.ts";
@@ -26,14 +27,16 @@ export type Page = {
   order: "asc" | "desc";
   /** Few rows match the text filter, so that all are read to find them. */
   rare?: boolean;
+  /** All matches, when they are known. */
+  among?: readonly number[];
 };
 
 export type Counts = { total: number; tokens: number; byType: Record<MemoryType, number> };
 
 const column = {
-  createdAt: "m.created_at",
-  updatedAt: "m.updated_at",
-  lastAccessedAt: "m.last_accessed_at",
+  createdAt: "created_at",
+  updatedAt: "updated_at",
+  lastAccessedAt: "last_accessed_at",
 } as const;
 
 /** Makes `case_fold(text)` known to a connection; `q` needs it. */
@@ -42,17 +45,42 @@ export function registerFold(db: Database): void {
 }
 
 export function listMemories(db: Database, filter: MemoryFilter, page: Page): MemoryRow[] {
-  const { where, values } = conditions(filter, page.rare);
   const direction = page.order === "asc" ? "ASC" : "DESC";
+  const order = (table: string) =>
+    `ORDER BY ${table}.${column[page.sort]} ${direction}, ${table}.seq ${direction}`;
+  const { sql, values } = pageSql(filter, page, order);
   return db
     .query<MemoryRow, SQLQueryBindings[]>(
       // The page is cut on the index alone: rows that are skipped are never read.
-      `SELECT ${memoryColumns} FROM (SELECT m.seq FROM memories m WHERE ${where}
-         ORDER BY ${column[page.sort]} ${direction}, m.seq ${direction} LIMIT ? OFFSET ?) p
-       JOIN memories m ON m.seq = p.seq JOIN owners o ON o.id = m.owner_id
-       ORDER BY ${column[page.sort]} ${direction}, m.seq ${direction}`,
+      `SELECT ${memoryColumns} FROM (${sql}) p
+       JOIN memories m ON m.seq = p.seq JOIN owners o ON o.id = m.owner_id ${order("m")}`,
     )
-    .all(...values, page.limit, page.offset);
+    .all(...values);
+}
+
+/** The seqs of a page. */
+function pageSql(
+  filter: MemoryFilter,
+  page: Page,
+  order: (table: string) => string,
+): { sql: string; values: SQLQueryBindings[] } {
+  const { limit, offset, sort, rare, among } = page;
+  const select = `SELECT m.seq, m.${column[sort]} FROM memories m WHERE`;
+  if (among !== undefined) {
+    const sql = `${select} m.seq IN (SELECT value FROM json_each(?)) ${order("m")} LIMIT ? OFFSET ?`;
+    return { sql, values: [JSON.stringify(among), limit, offset] };
+  }
+  if (filter.status !== undefined || filter.q || filter.sessionId !== undefined || sort !== "createdAt") {
+    const { where, values } = conditions(filter, rare ? "owner" : null);
+    return { sql: `${select} ${where} ${order("m")} LIMIT ? OFFSET ?`, values: [...values, limit, offset] };
+  }
+  // Indexes know the order within a status, so each gives what it may have of the page.
+  const each = memoryStatuses.map((status) => conditions({ ...filter, status }));
+  const parts = each.map(({ where }) => `SELECT * FROM (${select} ${where} ${order("m")} LIMIT ?)`);
+  return {
+    sql: `SELECT * FROM (${parts.join(" UNION ALL ")}) s ${order("s")} LIMIT ? OFFSET ?`,
+    values: [...each.flatMap(({ values }) => [...values, limit + offset]), limit, offset],
+  };
 }
 
 /** At most `limit` rows after `seq`, in the order of seq: for walks over all matches that may change rows as they go. */
@@ -63,6 +91,47 @@ export function memoriesAfter(db: Database, filter: MemoryFilter, seq: number, l
       `SELECT ${memoryColumns} FROM memories m JOIN owners o ON o.id = m.owner_id WHERE ${where} AND m.seq > ? ORDER BY m.seq LIMIT ?`,
     )
     .all(...values, seq, limit);
+}
+
+/** Those of these rows that match, in the order of seq. */
+export function memoriesAmong(db: Database, filter: MemoryFilter, seqs: readonly number[]): MemoryRow[] {
+  const { where, values } = conditions(filter, "rows");
+  return db
+    .query<MemoryRow, SQLQueryBindings[]>(
+      `SELECT ${memoryColumns} FROM memories m JOIN owners o ON o.id = m.owner_id
+       WHERE m.seq IN (SELECT value FROM json_each(?)) AND ${where} ORDER BY m.seq`,
+    )
+    .all(JSON.stringify(seqs), ...values);
+}
+
+/** What lists count and order by, of the matches among some rows: those after a seq, or these. */
+export function matchingRows(
+  db: Database,
+  filter: MemoryFilter,
+  among: { after: number } | { seqs: readonly number[] },
+): { seq: number; type: MemoryType; tokens: number; created_at: number }[] {
+  const { where, values } = conditions(filter, "rows");
+  const [part, value] =
+    "after" in among
+      ? ["m.seq > ?", among.after]
+      : ["m.seq IN (SELECT value FROM json_each(?))", JSON.stringify(among.seqs)];
+  return db
+    .query<{ seq: number; type: MemoryType; tokens: number; created_at: number }, SQLQueryBindings[]>(
+      `SELECT m.seq, m.type, m.tokens, m.created_at FROM memories m WHERE ${part} AND ${where}`,
+    )
+    .all(value!, ...values);
+}
+
+/** Rows by seq, in the order of `seqs`. */
+export function memoryRows(db: Database, seqs: readonly number[]): MemoryRow[] {
+  const rows = db
+    .query<MemoryRow, [string]>(
+      `SELECT ${memoryColumns} FROM memories m JOIN owners o ON o.id = m.owner_id
+       WHERE m.seq IN (SELECT value FROM json_each(?))`,
+    )
+    .all(JSON.stringify(seqs));
+  const bySeq = new Map(rows.map((row) => [row.seq, row]));
+  return seqs.flatMap((seq) => bySeq.get(seq) ?? []);
 }
 
 export function countMemories(db: Database, filter: MemoryFilter): Counts {
@@ -91,7 +160,7 @@ function countRows(db: Database, filter: MemoryFilter): CountRow[] {
       )
       .all(...values);
   }
-  const { where, values } = conditions(filter, Boolean(q));
+  const { where, values } = conditions(filter, q ? "owner" : null);
   return db
     .query<CountRow, SQLQueryBindings[]>(
       `SELECT m.type, count(*) AS n, sum(m.tokens) AS tokens FROM memories m WHERE ${where} GROUP BY m.type`,
@@ -121,15 +190,23 @@ function contains(folded: string): { part: string; values: SQLQueryBindings[] } 
   };
 }
 
-/** `scan` for a text filter that reads (nearly) every row: faster in the order of the table than by an index on status. */
-function conditions(filter: MemoryFilter, scan = false): { where: string; values: SQLQueryBindings[] } {
+/**
+ * `scan` "owner" for a text filter that reads (nearly) every row of an owner: faster in the order of the table than by an
+ * index on status. "rows": the caller names the rows, so no index on a filter may be chosen.
+ */
+function conditions(
+  filter: MemoryFilter,
+  scan: "owner" | "rows" | null = null,
+): { where: string; values: SQLQueryBindings[] } {
   const parts: string[] = [];
   const values: SQLQueryBindings[] = [];
   const add = (part: string, ...bound: SQLQueryBindings[]) => {
     parts.push(part);
     values.push(...bound);
   };
-  if (filter.ownerId !== null) add("m.owner_id = ?", filter.ownerId);
+  if (filter.ownerId !== null) add(scan === "rows" ? "+m.owner_id = ?" : "m.owner_id = ?", filter.ownerId);
+  // The index on sessions begins with the owner.
+  else if (filter.sessionId !== undefined) add("m.owner_id IN (SELECT id FROM owners)");
   if (filter.status !== undefined) add(scan ? "+m.status = ?" : "m.status = ?", filter.status);
   if (filter.type !== undefined) add("m.type = ?", filter.type);
   if (filter.origin !== undefined) add("m.origin = ?", filter.origin);

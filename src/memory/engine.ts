@@ -46,6 +46,8 @@ import { createPurge } from "./purge.ts";
 import { createReceipts, createUsage } from "./receipts.ts";
 import { coverage } from "../search/indexing.ts";
 import { countLexical, ensureLexical } from "../search/lexical-tables.ts";
+import { createTextFinder } from "../search/texts/find.ts";
+import { ensureTexts } from "../search/texts/tables.ts";
 import { countVectors, ensureVectors } from "../search/vector-tables.ts";
 import { createVectorIndex } from "../search/vectors.ts";
 import { createIndexer } from "./indexer.ts";
@@ -62,6 +64,7 @@ import { createStatus } from "./status.ts";
 import { createStore } from "./store.ts";
 import { createVerifier } from "./verify.ts";
 import { createSummarizer } from "./summarize.ts";
+import { createTextFiller } from "./text-filler.ts";
 
 export type EngineOptions = {
   config: Config;
@@ -98,6 +101,9 @@ function joinEngine(db: Database, options: EngineOptions) {
   const { log } = options;
   registerFold(db);
   const lexical = ensureLexical(db);
+  ensureTexts(db);
+  const filler = createTextFiller({ db, log });
+  const texts = createTextFinder(db, { damaged: () => filler.reset() });
   const vec0 = ensureVectors(db, sqliteVecPath(options.config.dataDir));
   const seal = openSeal(options.config.dataDir);
   const settings = settingsReader(db, seal);
@@ -190,6 +196,8 @@ function joinEngine(db: Database, options: EngineOptions) {
   });
   function touched(row: MemoryRow, removed: boolean): void {
     forgetRows();
+    if (removed) texts.forget();
+    filler.wake();
     indexer.wake();
     qdrant.mirror.touch("memory", row.id);
     backends.touched(row, removed);
@@ -202,6 +210,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     now,
     redact,
     purge,
+    find: texts.find,
     probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: countVectors(db, "memory", seq) }),
     qdrantProof: (id) =>
       settings.read().primaryBackend === "qdrant" ? backends.proof(id) : qdrant.operations.proof(id),
@@ -390,7 +399,13 @@ function joinEngine(db: Database, options: EngineOptions) {
       related: createRelated({ db }),
       models: createModelCalls(embedding),
       retrieval: retrieval.calls,
-      index: indexer.calls,
+      index: {
+        ...indexer.calls,
+        async start(input: Parameters<typeof indexer.calls.start>[0]) {
+          if (input.force && input.owner == null) filler.reset();
+          return indexer.calls.start(input);
+        },
+      },
       status: { ...status, health: verifier.health },
       jobs: jobs.calls,
       metrics: createEngineMetrics({
@@ -405,6 +420,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     start() {
       verifier.cleanUp();
       jobs.start();
+      filler.start();
       indexer.start();
       qdrant.start();
       backends.start();
@@ -412,6 +428,8 @@ function joinEngine(db: Database, options: EngineOptions) {
     },
     async stop() {
       await housekeeping.stop();
+      await filler.stop();
+      texts.forget();
       indexer.stop();
       await jobs.stop();
       // What was deleted is in no file of a box that has stopped.

@@ -4,8 +4,8 @@ import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import { activeByKey, memoryById, toMemory, toVersion, versionsOf } from "../db/memories.ts";
 import type { MemoryChange, MemoryRow } from "../db/memories.ts";
-import { countMemories, listMemories, memoriesAfter } from "../db/memory-list.ts";
-import type { MemoryFilter, Page } from "../db/memory-list.ts";
+import { countMemories, listMemories, memoriesAfter, memoriesAmong, memoryRows } from "../db/memory-list.ts";
+import type { Counts, MemoryFilter, Page } from "../db/memory-list.ts";
 import { transact } from "../db/open.ts";
 import { ensureOwner, ownerId } from "../db/owners.ts";
 import { countQuality } from "../db/quality.ts";
@@ -16,6 +16,7 @@ import type { DeletionProof, IndexProbe, QdrantProof } from "./delete.ts";
 import { cleanContent, cleanKey, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
 import { MANY_ROWS } from "../search/purge.ts";
+import type { Found, TextFinder } from "../search/texts/find.ts";
 import type { Purge } from "./purge.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject, Memory, MemoryOrigin, MemoryStatus, MemoryType, MemoryVersion } from "./types.ts";
@@ -79,6 +80,8 @@ export type MemoriesDeps = {
   probe: IndexProbe;
   /** For deletions of many rows. */
   purge: Purge;
+  /** What filters let through, by the copy of the texts; null: the rows are to be read. */
+  find: TextFinder["find"];
   /** What the outbox says of a deleted memory, after waiting for it (5 s at most). */
   qdrantProof: (id: string) => Promise<QdrantProof>;
 };
@@ -89,6 +92,8 @@ const INDEXES = ["memories", "episodes"] as const;
 const BATCH = 200;
 /** With fewer matches than this a text filter reads most rows before a page is full. */
 const RARE = 2000;
+/** So many rows of an index are walked for a page that other filters thin out. */
+const LONG_WALK = 5000;
 /** A person whose owner has no row yet has nothing. */
 const NOBODY = -1;
 
@@ -237,11 +242,8 @@ export function createMemories(deps: MemoriesDeps) {
   }
 
   async function list(input: ListInput): Promise<ListResult> {
-    const filter = filterOf(input, input);
-    const counts = countMemories(db, filter);
-    const { limit, offset, sort = "createdAt", order = "desc" } = input;
-    const rare = input.q !== undefined && counts.total < RARE;
-    const rows = counts.total > offset ? listMemories(db, filter, { limit, offset, sort, order, rare }) : [];
+    // Counts and page of one moment, whoever writes meanwhile.
+    const { counts, rows } = db.transaction(() => listNow(filterOf(input, input), input))();
     const reads = hits + misses;
     return {
       data: rows.map(toMemory),
@@ -254,6 +256,34 @@ export function createMemories(deps: MemoriesDeps) {
       },
     };
   }
+
+  function listNow(filter: MemoryFilter, input: ListInput): { counts: Counts; rows: MemoryRow[] } {
+    const { limit, offset, sort = "createdAt", order = "desc" } = input;
+    const page = { limit, offset, sort, order };
+    const found = sort === "createdAt" ? pageOf(filter, page) : filter.q ? deps.find(filter, "all") : null;
+    const counts = found?.counts ?? countMemories(db, filter);
+    if (counts.total <= offset) return { counts, rows: [] };
+    if (found === null) {
+      const rare = Boolean(filter.q) && counts.total < RARE;
+      return { counts, rows: listMemories(db, filter, { ...page, rare }) };
+    }
+    if (sort === "createdAt") return { counts, rows: memoryRows(db, found.seqs) };
+    return { counts, rows: listMemories(db, filter, { ...page, among: found.seqs }) };
+  }
+
+  /** The page by the copy of the texts, where an index on owner and status would be walked for long. */
+  function pageOf(filter: MemoryFilter, page: Page): Found | null {
+    if (filter.q) return deps.find(filter, page);
+    if (filter.sessionId !== undefined) return null;
+    if (filter.type === undefined && filter.origin === undefined) return null;
+    const matches = countMemories(db, filter).total;
+    const walked = countMemories(db, { ownerId: filter.ownerId, status: filter.status }).total;
+    const share = Math.min(1, (page.offset + page.limit) / Math.max(1, matches));
+    return share * walked > LONG_WALK ? deps.find(filter, page) : null;
+  }
+
+  const countMatches = (filter: MemoryFilter): number =>
+    (filter.q ? deps.find(filter, "counts") : null)?.counts.total ?? countMemories(db, filter).total;
 
   /** Walks every match in pages of one short transaction each, so that nothing waits long and counts are true. */
   async function walk(
@@ -288,8 +318,18 @@ export function createMemories(deps: MemoriesDeps) {
       return { matched, acted };
     }
     const filter = { ...filterOf(caller, selection), ...(skipPinned ? { pinned: false } : {}) };
-    if (!act) return { matched: countMemories(db, filter).total, acted };
-    for (let after = 0; ;) {
+    if (!act) return { matched: countMatches(filter), acted };
+    const found = filter.q ? deps.find(filter, "all") : null;
+    const seqs = found?.seqs ?? [];
+    for (let start = 0; start < seqs.length && acted < max;) {
+      const some = seqs.slice(start, start + Math.min(BATCH, max - acted));
+      start += some.length;
+      write(() => around(() => memoriesAmong(db, filter, some).forEach(handle)));
+      await breathe();
+    }
+    if (acted >= max) return { matched, acted };
+    // What came meanwhile, or all.
+    for (let after = found?.newest ?? 0; ;) {
       const rows = write(() => {
         const page = memoriesAfter(db, filter, after, Math.min(BATCH, max - acted));
         around(() => page.forEach(handle));
@@ -317,7 +357,7 @@ export function createMemories(deps: MemoriesDeps) {
       act !== null &&
       ("ids" in input.selection
         ? input.selection.ids.length
-        : countMemories(db, filterOf(input, input.selection)).total) >= MANY_ROWS;
+        : countMatches(filterOf(input, input.selection))) >= MANY_ROWS;
     const around = many ? (batch: () => void) => deps.purge.marking(INDEXES, batch) : undefined;
     const { matched, acted } = await walk(input, input.selection, true, act, input.limit, around);
     // Whoever deletes page by page has the index merged once, with the last page.
