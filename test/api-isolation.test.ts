@@ -4,9 +4,12 @@ import fc from "fast-check";
 import { startApi, type Any, type ApiServer } from "./support/api-server.ts";
 import { bodySchema, fill, rawBodyType, routes, valid, type Known, type Route } from "./support/openapi.ts";
 import { CANARY, fitting, rowsOf, seedOwner, type Seeded } from "./support/seed-owner.ts";
+import { traceStatements, type Trace } from "./support/trace.ts";
 import type { Document } from "../src/api/document.ts";
-import type { JsonSchema } from "../src/schemas/json-schema.ts";
+import { tools } from "../src/mcp/tools.ts";
+import { objectSchema, type JsonSchema } from "../src/schemas/json-schema.ts";
 
+let trace: Trace;
 let api: ApiServer;
 let document: Document;
 /** Routes on rows of an owner, and those of them that a key may call. */
@@ -17,6 +20,7 @@ let anna: Seeded;
 let alone: Map<string, string>;
 
 beforeAll(async () => {
+  trace = traceStatements();
   api = await startApi();
   document = await api.document();
   ownable = routes(document).filter(({ item }) => item["x-owner"] !== undefined);
@@ -24,7 +28,10 @@ beforeAll(async () => {
   alone = await readAll();
   anna = await seedOwner(api, api.anna, "anna");
 });
-afterAll(() => api.stop());
+afterAll(async () => {
+  await api.stop();
+  trace.stop();
+});
 
 test("the document names the owner rule of every route that a key may call", () => {
   const unbound = routes(document).filter(
@@ -89,6 +96,85 @@ describe("with the key of another", () => {
   });
 });
 
+describe("what is asked of the database is the same for an id of another and for one that was never given", () => {
+  /** As many ids as another has, of nobody. */
+  const nobodys = (): Seeded => ({
+    uuids: anna.uuids.map(() => crypto.randomUUID()),
+    numbers: anna.numbers.map((_, at) => 999_000_000 + at),
+    names: anna.names.map((_, at) => `no-such-chat-${at}`),
+  });
+
+  /** One statement and its number of rows a line. Each call has a key of its own, so that none finds what one before it left. */
+  async function stepsOf(call: (key: { id: string; secret: string }) => Promise<unknown>): Promise<string[]> {
+    const { key, secret } = api.admin.keys.create({ name: "Eve" });
+    return (await trace.during(() => call({ id: key.id, secret }))).steps;
+  }
+
+  test("on every route", async () => {
+    let compared = 0;
+    for (const route of owned) {
+      const calls = (seeded: Seeded) =>
+        queries(route, seeded).flatMap((query) =>
+          pathValues(route, seeded).flatMap((values) =>
+            bodies(route, seeded).map((body) => ({ values, body, query })),
+          ),
+        );
+      const [warm, others, unknown] = [nobodys(), anna, nobodys()].map(calls);
+      for (const [at, call] of others!.entries()) {
+        // Nothing of another is named, so nothing can differ.
+        if (JSON.stringify(call) === JSON.stringify(unknown![at])) continue;
+        const steps: string[][] = [];
+        for (const { values, body, query } of [warm![at]!, call, unknown![at]!])
+          steps.push(await stepsOf(({ secret }) => send(secret, route, values, body, query)));
+        expect([route.name, call, steps[1]]).toEqual([route.name, call, steps[2]]);
+        expect(steps[1]!.length).toBeGreaterThan(0);
+        compared++;
+      }
+    }
+    expect(compared).toBeGreaterThan(100);
+  });
+
+  test("in every tool of MCP", async () => {
+    for (const tool of tools) {
+      const schema = objectSchema(tool.input) as JsonSchema;
+      const inputs = (seeded: Seeded, owner: string) =>
+        ["id", "apiKeyId"].flatMap((named) =>
+          fc.sample(
+            valid(schema, null, (name) => {
+              if (name === "id") return fc.constantFrom(...seeded.uuids);
+              return name === "apiKeyId" ? fc.constant(named === name ? owner : undefined) : null;
+            }),
+            { seed: 7, numRuns: 4 },
+          ),
+        );
+      const [warm, others, unknown] = [
+        inputs(nobodys(), "nobody"),
+        inputs(anna, "anna"),
+        inputs(nobodys(), "nobody"),
+      ];
+      for (const [at, input] of others.entries()) {
+        const steps: string[][] = [];
+        for (const one of [warm[at], input, unknown[at]])
+          steps.push(await stepsOf(({ id }) => runTool(tool, id, one)));
+        expect([tool.name, input, steps[1]]).toEqual([tool.name, input, steps[2]]);
+      }
+    }
+  });
+
+  /** Runs a tool for the owner of a key; what it throws is an answer too. */
+  async function runTool(tool: (typeof tools)[number], owner: string, input: unknown): Promise<void> {
+    const parsed = tool.input.safeParse(JSON.parse(JSON.stringify(input)));
+    if (!parsed.success) return;
+    const run = {
+      engine: api.engine,
+      caller: { kind: "key", owner, sharedPool: false, scopes: [tool.scope] },
+      progress: async () => {},
+      signal: new AbortController().signal,
+    } as const;
+    await Promise.try(() => tool.run(parsed.data, run)).catch(() => null);
+  }
+});
+
 test("management with another owner's name gets nothing of this one either", async () => {
   const before = rowsOf(api.db, "anna");
   for (const route of ownable) {
@@ -143,6 +229,17 @@ function send(
 
 function emptyList({ status, json }: { status: number; json: Any }): boolean {
   return status === 200 && json?.total === 0 && json.data.length === 0;
+}
+
+/** Queries that name nothing, and each id that a query may name. */
+function queries({ item }: Route, seeded: Seeded): Record<string, unknown>[] {
+  const ids = item.parameters.filter(({ in: place, name }) => place === "query" && /(^i|I)d$/.test(name));
+  return [
+    {},
+    ...ids.map(({ name, schema }) => ({
+      [name]: name === "apiKeyId" ? (seeded === anna ? "anna" : "nobody-at-all") : fitting(schema, seeded)[0],
+    })),
+  ];
 }
 
 /** The placeholders of a path with every id of an owner that fits. */
