@@ -16,9 +16,11 @@ import { countRequests } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import { errorResponse } from "./respond.ts";
 import type { Seal } from "./seal.ts";
+import { direct } from "./proxy/direct.ts";
 import { edge } from "./proxy/edge.ts";
 import { proxyRoutes } from "./proxy/routes.ts";
 import { tokensSince } from "./db/usage.ts";
+import type { Watch } from "./db/watch.ts";
 import type { Models } from "./upstream/models.ts";
 import type { Providers } from "./upstream/providers.ts";
 import type { Transport } from "./upstream/transport.ts";
@@ -33,6 +35,8 @@ export type AppDeps = {
   engine: Engine;
   auth: Auth;
   metrics: Metrics;
+  /** What keys, settings and providers are believed by. */
+  watch: Watch;
   /** The memory settings in force now. */
   settings: () => MemorySettings;
   providers: Providers;
@@ -61,7 +65,9 @@ const apiPaths = [
 
 const studioPaths = ["/", "/sign-in", "/dashboard/*", "/assets/*"];
 
-export function createApp(deps: AppDeps): Hono<Env> {
+export function createApp(deps: AppDeps): {
+  fetch: (request: Request, env: Env["Bindings"]) => Response | Promise<Response>;
+} {
   const app = new Hono<Env>();
   const knownHost = hostCheck(deps.config);
   const shared = {
@@ -152,7 +158,20 @@ export function createApp(deps: AppDeps): Hono<Env> {
   });
   deps.atEnd(proxy.flush);
   app.route("/v1", proxy.app);
-  return app;
+
+  const straight = direct({ ...deps, knownHost, routes: proxy.direct });
+  return {
+    fetch: (request, env) => straight(request, env) ?? theLongWay(request, env),
+  };
+
+  /** Whoever was answered here may have changed a key or a setting, and must find it changed at once. */
+  async function theLongWay(request: Request, env: Env["Bindings"]): Promise<Response> {
+    try {
+      return await app.fetch(request, env);
+    } finally {
+      deps.watch.forget();
+    }
+  }
 }
 
 /** Made on the first call; a failure is tried again on the next. */

@@ -4,7 +4,7 @@ import { createMiddleware } from "hono/factory";
 import { getCookie } from "hono/cookie";
 import type { Config } from "./config.ts";
 import { endSession, isSession, isToken } from "./db/access.ts";
-import { hashSecret, keyBySecret } from "./db/keys.ts";
+import { keyBySecret } from "./db/keys.ts";
 import type { ApiKey, KeyScope } from "./db/keys.ts";
 import { AppError, invalid } from "./error.ts";
 import { createRateLimiter } from "./limit.ts";
@@ -177,7 +177,7 @@ function keyCache(db: Database, watch: Watch): (secret: string) => ApiKey | null
       seen = current;
       cached.clear();
     }
-    const id = Buffer.from(hashSecret(secret)).toString("base64");
+    const id = Bun.CryptoHasher.hash("sha256", secret, "base64");
     let key = cached.get(id);
     if (key === undefined) cached.set(id, (key = keyBySecret(db, secret)));
     return key;

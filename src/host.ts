@@ -10,11 +10,18 @@ import type { Config } from "./config.ts";
 export function hostCheck(config: Config): (host: string | null) => boolean {
   const open = !isLoopback(config.HOST);
   const names = new Set([config.HOST, ...config.ALLOWED_HOSTS].map((name) => name.toLowerCase()));
-  return (host) => {
-    if (host === null) return false;
+  let last: string | null = null;
+  const known = (host: string): boolean => {
     const name = host.toLowerCase().replace(/:\d+$/, "");
     if (isLoopback(name) || names.has(name) || names.has(host.toLowerCase())) return true;
     return open && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
+  };
+  return (host) => {
+    if (host === null) return false;
+    // Clients come again and again by one name.
+    if (host !== last && !known(host)) return false;
+    last = host;
+    return true;
   };
 }
 
@@ -25,6 +32,7 @@ export function peerOf(
   config: Config,
 ): { address: string; secure: boolean } {
   const own = config.TLS_CERT !== null;
+  if (config.TRUST_PROXY.length === 0) return { address: socket, secure: own };
   if (!config.TRUST_PROXY.includes(socket.replace(/^::ffff:/, ""))) return { address: socket, secure: own };
   const forwarded = request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim();
   return {

@@ -46,6 +46,9 @@ export type Metrics = {
   /** `value` in seconds. */
   observe(name: HistogramName, value: number, labels?: Labels): void;
   set(name: GaugeName, value: number, labels?: Labels): void;
+  /** One series of a counter, for who counts in it on every request: its labels are put into text once. */
+  counter(name: CounterName, labels?: Labels): (by?: number) => void;
+  histogram(name: HistogramName, labels?: Labels): (value: number) => void;
   snapshot(): MetricsSnapshot;
 };
 
@@ -53,22 +56,28 @@ export function createMetrics(): Metrics {
   const counted = new Map<string, MetricsSnapshot["counters"][number]>();
   const observed = new Map<string, MetricsSnapshot["histograms"][number]>();
   const levels = new Map<string, MetricsSnapshot["gauges"][number]>();
-  return {
-    count(name, labels = {}, by = 1) {
-      const text = labelText(labels);
-      const row = counted.get(name + text);
-      if (row) row[2] += by;
-      else counted.set(name + text, [name, text, by]);
-    },
-    observe(name, value, labels = {}) {
-      const text = labelText(labels);
-      let row = observed.get(name + text);
-      if (!row) observed.set(name + text, (row = [name, text, seconds.map(() => 0).concat(0), 0]));
-      const bucket = seconds.findIndex((bound) => value <= bound);
-      const at = bucket < 0 ? seconds.length : bucket;
+  const counter: Metrics["counter"] = (name, labels = {}) => {
+    const text = labelText(labels);
+    const row = counted.get(name + text) ?? [name, text, 0];
+    counted.set(name + text, row);
+    return (by = 1) => void (row[2] += by);
+  };
+  const histogram: Metrics["histogram"] = (name, labels = {}) => {
+    const text = labelText(labels);
+    const row = observed.get(name + text) ?? [name, text, seconds.map(() => 0).concat(0), 0];
+    observed.set(name + text, row);
+    return (value) => {
+      let at = 0;
+      while (at < seconds.length && !(value <= seconds[at]!)) at++;
       row[2][at] = row[2][at]! + 1;
       row[3] += value;
-    },
+    };
+  };
+  return {
+    counter,
+    histogram,
+    count: (name, labels, by) => counter(name, labels)(by),
+    observe: (name, value, labels) => histogram(name, labels)(value),
     set(name, value, labels = {}) {
       const text = labelText(labels);
       levels.set(name + text, [name, text, value]);

@@ -45,9 +45,10 @@ function wire(
   const { config, log } = options;
   const seal = openSeal(config.dataDir);
   if (options.memory || options.demo) seedMemorySetting(db, "enabled", true);
-  // Keys are asked for anew each time. The rest may be a quarter of a millisecond old: no caller can tell.
-  const auth = createAuth({ db, config });
+  // What is known may be a quarter of a millisecond old: no other process can tell, and the app forgets it after every
+  // request that may have changed it.
   const watch = createWatch(db, 0.25);
+  const auth = createAuth({ db, config, watch });
   const settings = settingsReader(db, undefined, watch);
   const transport = createTransport();
   const ends: (() => void | Promise<void>)[] = [() => transport.close()];
@@ -64,6 +65,7 @@ function wire(
     seal,
     engine: thread.engine,
     auth,
+    watch,
     metrics: createMetrics(),
     settings: () => settings.read(),
     control,

@@ -6,12 +6,13 @@ import { createParser } from "../src/upstream/http1.ts";
 function read(pieces: Buffer[], options: { method?: string; eof?: boolean } = {}) {
   const out: string[] = [];
   let body = "";
-  const parser = createParser(options.method ?? "POST", {
+  const parser = createParser({
     head: (head) => out.push(`${head.status} ${head.headers.map(([n, v]) => `${n}=${v}`).join(";")}`),
     data: (chunk) => (body += chunk.toString("latin1")),
     end: (reusable) => out.push(reusable ? "end, reusable" : "end, close"),
     fail: (_problem, cut) => out.push(cut ? "cut" : "protocol"),
   });
+  parser.begin(options.method ?? "POST");
   for (const piece of pieces) parser.feed(piece);
   if (options.eof) parser.eof();
   return { out, body };
@@ -89,6 +90,31 @@ test.each([
 ])("%s is refused", (_name, text) => {
   expect(read([Buffer.from(text, "latin1")]).out.at(-1)).toBe("protocol");
 });
+
+test("one parser reads the answers of a connection, each by its own request", () => {
+  const out: string[] = [];
+  const parser = createParser({
+    head: (head) => out.push(String(head.status)),
+    data: (chunk) => out.push(chunk.toString()),
+    end: (reusable) => out.push(reusable ? "reusable" : "close"),
+    fail: () => out.push("fail"),
+  });
+  parser.begin("HEAD");
+  parser.feed(Buffer.from("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"));
+  parser.begin("POST");
+  parser.feed(Buffer.from("HTTP/1.1 201 Created\r\ncontent-le"));
+  parser.feed(Buffer.from("ngth: 2\r\n\r\nok"));
+  expect(out).toEqual(["200", "reusable", "201", "ok", "reusable"]);
+});
+
+test.each(["204 No Content", "200 OK\r\ncontent-length: 0"])(
+  "what follows an answer without a body (%s) is not taken for the next one",
+  (head) => {
+    const got = read([Buffer.from(`HTTP/1.1 ${head}\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx`)]);
+    expect(got.out.at(-1)).toBe("end, close");
+    expect(got.body).toBe("");
+  },
+);
 
 test("an answer to HEAD has no body whatever its length says", () => {
   expect(

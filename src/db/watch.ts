@@ -2,7 +2,11 @@
 import type { Database } from "bun:sqlite";
 
 /** A value that changes whenever anything was written. */
-export type Watch = () => number;
+export interface Watch {
+  (): number;
+  /** The next call asks SQLite, however fresh the last answer is. */
+  forget(): void;
+}
 
 /** Asking SQLite costs microseconds several times a request; `forMs` believes the last answer for that long. */
 export function createWatch(db: Database, forMs = 0): Watch {
@@ -13,7 +17,7 @@ export function createWatch(db: Database, forMs = 0): Watch {
   let changes = -1;
   let value = 0;
   let until = 0;
-  return () => {
+  const watch = () => {
     if (forMs > 0) {
       const at = performance.now();
       if (at < until) return value;
@@ -27,4 +31,5 @@ export function createWatch(db: Database, forMs = 0): Watch {
     }
     return value;
   };
+  return Object.assign(watch, { forget: () => void (until = 0) });
 }

@@ -33,13 +33,14 @@ export function attemptBody(plan: AttemptPlan): AttemptBody {
   const { body, where } = inject(plan.wire, json, plan.conversation, plan.blocks, plan);
   const changes: Record<string, string> = {};
   const next: JsonBody = plan.wire === "chat" && !plan.takesDeveloper ? withoutDeveloper(body) : body;
-  for (const field of FIELDS) if (next[field] !== json[field]) changes[field] = JSON.stringify(next[field]);
+  if (next !== json)
+    for (const field of FIELDS) if (next[field] !== json[field]) changes[field] = JSON.stringify(next[field]);
   if (plan.model !== json["model"]) changes["model"] = JSON.stringify(plan.model);
   if (plan.askUsage) {
     const given = json["stream_options"];
     changes["stream_options"] = JSON.stringify({ ...(isObject(given) ? given : {}), include_usage: true });
   }
-  return { bytes: Buffer.from(replaceMembers(plan.body.text, changes)), where };
+  return { bytes: Buffer.from(replaceMembers(plan.body.text, changes, json)), where };
 }
 
 /** `developer` is `system` under a name that older servers do not know. */

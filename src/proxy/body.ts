@@ -60,7 +60,8 @@ const decoders: Record<string, Decoder> = {
 
 /** The JSON object of a request: 400 for what is not one, 413 above the limit, 415 for an unknown encoding. */
 export async function readBody(request: Request, limit = BODY_LIMIT): Promise<ParsedBody> {
-  const bytes = await readDecoded(request, limit);
+  const encoding = request.headers.get("content-encoding");
+  const bytes = await (encoding === null ? readBytes(request, limit) : readDecoded(request, encoding, limit));
   let text: string;
   try {
     text = utf8.decode(bytes);
@@ -82,8 +83,8 @@ export async function readBody(request: Request, limit = BODY_LIMIT): Promise<Pa
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-async function readDecoded(request: Request, limit: number): Promise<Uint8Array> {
-  const encodings = (request.headers.get("content-encoding") ?? "")
+async function readDecoded(request: Request, encoding: string, limit: number): Promise<Uint8Array> {
+  const encodings = encoding
     .split(",")
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "" && name !== "identity");
@@ -98,16 +99,18 @@ async function readDecoded(request: Request, limit: number): Promise<Uint8Array>
 
 const tooLarge = (limit: number) => new AppError("body_too_large", `The body is larger than ${limit} bytes.`);
 
-async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
+function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const length = request.headers.get("content-length");
-  if (length !== null) {
-    if (Number(length) > limit) throw tooLarge(limit);
-    return request.bytes();
-  }
-  if (!request.body) return new Uint8Array();
+  if (length === null) return readChunks(request.body, limit);
+  if (Number(length) > limit) throw tooLarge(limit);
+  return request.bytes();
+}
+
+async function readChunks(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array> {
+  if (!body) return new Uint8Array();
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of request.body as ReadableStream<Uint8Array>) {
+  for await (const part of body) {
     size += part.length;
     if (size > limit) throw tooLarge(limit);
     parts.push(part);

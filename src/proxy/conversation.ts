@@ -1,19 +1,16 @@
 /**
  * The pipeline of the three conversation routes: principal, session, query → retrieve → inject → forward → tee → record.
  */
-import type { Context } from "hono";
-import type { Env, Principal } from "../auth.ts";
 import { invalid } from "../error.ts";
 import { isObject, listOf, readConversation } from "../memory/conversation.ts";
 import type { JsonBody, Wire } from "../memory/conversation.ts";
-import { headerMap } from "../upstream/headers.ts";
-import type { HeaderMap } from "../upstream/headers.ts";
 import { admit, checkModel } from "./access.ts";
 import { BODY_LIMIT, readBody, stringMember } from "./body.ts";
 import type { ByteBudget } from "./body.ts";
 import type { ProxyDeps } from "./deps.ts";
+import type { Handler } from "./direct.ts";
 import { memoryAccess } from "./identity.ts";
-import { gate, lookupOf, recall } from "./recall.ts";
+import { gate, lookupOf, recall, wanted } from "./recall.ts";
 import { answerTurn } from "./reply.ts";
 import { saidIn, sessionOf } from "./turn.ts";
 import type { ConversationRoute, Usage } from "./turn.ts";
@@ -23,68 +20,50 @@ export function conversationRoute(
   usage: Usage,
   budget: ByteBudget,
   route: ConversationRoute,
-): (c: Context<Env>) => Promise<Response> {
-  return async (c) => {
-    const principal = c.get("principal");
+): Handler {
+  return async (principal, request, headers) => {
     admit(principal, deps);
     const started = performance.now();
-    const headers = headerMap(c.req.raw);
     const release = budget.take(Math.min(Number(headers["content-length"]) || 0, BODY_LIMIT));
     try {
-      return await take(principal, c.req.raw, headers, started);
+      const body = await readBody(request);
+      const name = stringMember(body.json, "model");
+      checkList(route.wire, body.json);
+      const { upstream, model } = await deps.models.route(name, route.wire);
+      checkModel(principal, name, upstream.id, model);
+      const conversation = readConversation(route.wire, body.json);
+      const settings = deps.settings();
+      const memory = gate(memoryAccess(principal, headers, body.json, settings), body.json, conversation);
+      const lookup = lookupOf(headers, route.wire, body.json, conversation);
+      const counting = route.counting === true;
+      const prepared = wanted(memory, counting)
+        ? await recall(deps, { memory, lookup, conversation, upstream, model, counting })
+        : { got: null, reason: memory.reason };
+      const kept = memory.owner !== null && (memory.write || prepared.got?.receiptId != null);
+      return await answerTurn({
+        deps,
+        usage,
+        route,
+        principal,
+        request,
+        headers,
+        sending: { body, conversation },
+        sentChars: body.text.length,
+        said: kept ? saidIn(conversation, body.json, settings.injectionPlacement) : null,
+        memory,
+        lookup,
+        prepared: prepared.got,
+        sessionId: sessionOf(prepared.got, lookup),
+        reason: prepared.reason,
+        requestId: headers["x-request-id"] ?? crypto.randomUUID(),
+        startedAt: started,
+        upstream,
+        model,
+      });
     } finally {
       release();
     }
   };
-
-  async function take(
-    principal: Principal,
-    request: Request,
-    headers: HeaderMap,
-    started: number,
-  ): Promise<Response> {
-    const body = await readBody(request);
-    const name = stringMember(body.json, "model");
-    checkList(route.wire, body.json);
-    const { upstream, model } = await deps.models.route(name, route.wire);
-    checkModel(principal, name, upstream.id, model);
-    const conversation = readConversation(route.wire, body.json);
-    const memory = gate(
-      memoryAccess(principal, headers, body.json, deps.settings()),
-      body.json,
-      conversation,
-    );
-    const lookup = lookupOf(headers, route.wire, body.json, conversation);
-    const prepared = await recall(deps, {
-      memory,
-      lookup,
-      conversation,
-      upstream,
-      model,
-      counting: route.counting === true,
-    });
-    const kept = memory.owner !== null && (memory.write || prepared.got?.receiptId != null);
-    return answerTurn({
-      deps,
-      usage,
-      route,
-      principal,
-      request,
-      headers,
-      sending: { body, conversation },
-      sentChars: body.text.length,
-      said: kept ? saidIn(conversation, body.json, deps.settings().injectionPlacement) : null,
-      memory,
-      lookup,
-      prepared: prepared.got,
-      sessionId: sessionOf(prepared.got, lookup),
-      reason: prepared.reason,
-      requestId: headers["x-request-id"] ?? crypto.randomUUID(),
-      startedAt: started,
-      upstream,
-      model,
-    });
-  }
 }
 
 function checkList(wire: Wire, body: JsonBody): void {

@@ -45,9 +45,15 @@ export function edge(): MiddlewareHandler<Env> {
       const allow = headers.get("allow");
       if (allow) c.res.headers.set("allow", allow);
     }
-    const { headers } = c.res;
-    if (headers.has(ALLOW_ORIGIN)) return undefined;
-    for (const [name, value] of Object.entries(withCors({}, headers.keys()))) headers.set(name, value);
+    readable(c.res);
     return undefined;
   };
+}
+
+/** The same answer, which pages of any origin may read. */
+export function readable(response: Response): Response {
+  const { headers } = response;
+  if (!headers.has(ALLOW_ORIGIN))
+    for (const [name, value] of Object.entries(withCors({}, headers.keys()))) headers.set(name, value);
+  return response;
 }

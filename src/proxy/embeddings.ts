@@ -45,10 +45,11 @@ export function rerankRoute(deps: ProxyDeps, usage: Usage) {
 
 const withModel = (body: ParsedBody, model: string, more: Record<string, string> = {}): Buffer =>
   Buffer.from(
-    replaceMembers(body.text, {
-      ...(body.json["model"] === model ? {} : { model: JSON.stringify(model) }),
-      ...more,
-    }),
+    replaceMembers(
+      body.text,
+      { ...(body.json["model"] === model ? {} : { model: JSON.stringify(model) }), ...more },
+      body.json,
+    ),
   );
 
 export function embeddingsRoute(deps: ProxyDeps, usage: Usage) {

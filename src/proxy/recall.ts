@@ -38,7 +38,11 @@ export function lookupOf(headers: HeaderMap, wire: Wire, body: JsonBody, convers
   return { named: namedSession(headers, body), history: conversation.history, chain };
 }
 
-/** Asks the engine within the deadline. A failure in memory never fails a good request. */
+/** Whether the engine is asked at all. */
+export const wanted = (memory: MemoryAccess, counting: boolean): boolean =>
+  memory.owner !== null && (memory.read || (memory.write && !counting));
+
+/** Asks the engine within the deadline, for who has an owner. A failure in memory never fails a good request. */
 export async function recall(
   deps: ProxyDeps,
   ask: {
@@ -51,8 +55,7 @@ export async function recall(
   },
 ): Promise<{ got: Prepared | null; reason: Reason | null }> {
   const { memory, conversation } = ask;
-  if (memory.owner === null || (!memory.read && (!memory.write || ask.counting)))
-    return { got: null, reason: memory.reason };
+  if (memory.owner === null) return { got: null, reason: memory.reason };
   const settings = deps.settings();
   const context = memory.read ? await deps.models.context(ask.upstream, ask.model) : null;
   const maxTokens =

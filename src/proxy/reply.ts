@@ -210,7 +210,7 @@ function failed(turn: Turn, error: unknown, forwarded?: Forwarded): Response {
     );
   else addUsage(turn, forwarded ?? null, shown.status, null);
   const response = wireError(turn.route.wire, shown);
-  const headers = memoryHeaders(turn, forwarded ?? null, {});
+  const headers = withCors(memoryHeaders(turn, forwarded ?? null, {}));
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
   return response;
 }

@@ -34,25 +34,38 @@ export function upstreamHeaders(
   upstream: Upstream,
   options: { messages: boolean; ownAuthorization: boolean; json: boolean },
 ): Pairs {
-  const out = new Map<string, string>();
+  const fixed = ownHeaders(upstream);
+  const out: Pairs = [];
+  const put = (name: string, value: string): void => {
+    if (!fixed?.has(name) && isPrintable(value)) out.push([name, value]);
+  };
   for (const name in client) {
     const value = client[name];
-    if (value !== undefined && (FORWARDED.has(name) || name.startsWith("openai-"))) out.set(name, value);
+    if (value === undefined || (options.json && name === "content-type")) continue;
+    if (FORWARDED.has(name) || name.startsWith("openai-")) put(name, value);
   }
-  if (options.json) out.set("content-type", "application/json");
+  if (options.json) put("content-type", "application/json");
   // Bytes are forwarded as they come, so none of them may be compressed.
-  out.set("accept-encoding", "identity");
-  if (options.messages && !out.has("anthropic-version")) out.set("anthropic-version", "2023-06-01");
+  put("accept-encoding", "identity");
+  if (options.messages && client["anthropic-version"] === undefined) put("anthropic-version", "2023-06-01");
   const own = upstream.passthroughAuth && options.ownAuthorization;
-  const { authorization, "x-api-key": xApiKey } = own ? client : {};
-  if (authorization !== undefined) out.set("authorization", authorization);
-  else if (xApiKey !== undefined) out.set("x-api-key", xApiKey);
+  const { authorization, "x-api-key": xApiKey } = own ? client : NONE;
+  if (authorization !== undefined) put("authorization", authorization);
+  else if (xApiKey !== undefined) put("x-api-key", xApiKey);
   else if (upstream.apiKey !== null) {
-    if (options.messages) out.set("x-api-key", upstream.apiKey);
-    else out.set("authorization", `Bearer ${upstream.apiKey}`);
+    if (options.messages) put("x-api-key", upstream.apiKey);
+    else put("authorization", `Bearer ${upstream.apiKey}`);
   }
-  for (const [name, value] of Object.entries(upstream.headers)) out.set(name.toLowerCase(), value);
-  return [...out].filter(([, value]) => isPrintable(value));
+  if (fixed) for (const [name, value] of fixed) if (isPrintable(value)) out.push([name, value]);
+  return out;
+}
+
+const NONE: HeaderMap = {};
+
+/** The provider's own headers, names in lower case; null when it has none. */
+function ownHeaders({ headers }: Upstream): Map<string, string> | null {
+  const names = Object.keys(headers);
+  return names.length === 0 ? null : new Map(names.map((name) => [name.toLowerCase(), headers[name]!]));
 }
 
 // A value with a line break could start a header of its own.
@@ -81,17 +94,28 @@ export function clientHeaders(answer: Pairs): Record<string, string> {
   const named = connectionNames(answer);
   const out: Record<string, string> = {};
   for (const [name, value] of answer) {
-    if (
-      DROPPED.has(name) ||
-      named?.includes(name) ||
-      name.startsWith("access-control-") ||
-      name.startsWith("x-memory-")
-    )
-      continue;
-    if (!TOKEN.test(name) || !isPrintable(value)) continue;
-    out[name] = name in out ? `${out[name]}, ${value}` : value;
+    if (!crosses(name) || named?.includes(name) || !isPrintable(value)) continue;
+    out[name] = Object.hasOwn(out, name) ? `${out[name]}, ${value}` : value;
   }
   return out;
+}
+
+/** Providers send the same names again and again. */
+const judged = new Map<string, boolean>();
+const MOST_JUDGED = 1000;
+
+function crosses(name: string): boolean {
+  let verdict = judged.get(name);
+  if (verdict === undefined) {
+    verdict =
+      !DROPPED.has(name) &&
+      !name.startsWith("access-control-") &&
+      !name.startsWith("x-memory-") &&
+      TOKEN.test(name);
+    if (judged.size >= MOST_JUDGED) judged.clear();
+    judged.set(name, verdict);
+  }
+  return verdict;
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;

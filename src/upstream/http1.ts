@@ -20,6 +20,8 @@ export interface ParserEvents {
 }
 
 export interface Parser {
+  /** Another request was sent on this connection: its answer comes next. */
+  begin(method: string): void;
   feed(bytes: Buffer): void;
   /** The connection has ended. */
   eof(): void;
@@ -31,7 +33,8 @@ const MAX_LINE = 1024;
 
 type State = "head" | "length" | "chunk-size" | "chunk" | "chunk-end" | "trailer" | "until-close" | "done";
 
-export function createParser(method: string, events: ParserEvents): Parser {
+export function createParser(events: ParserEvents): Parser {
+  let method = "GET";
   let state: State = "head";
   let rest: Buffer | null = null;
   let left = 0;
@@ -70,8 +73,9 @@ export function createParser(method: string, events: ParserEvents): Parser {
       stop("the header is too long");
       return bytes.length;
     }
-    const lines = bytes.toString("latin1", from, end).split("\r\n");
-    const first = /^HTTP\/1\.([01]) (\d{3})(?: |$)/.exec(lines[0]!);
+    const lines = bytes.toString("latin1", from, end);
+    const firstEnd = lineEnd(lines, 0);
+    const first = /^HTTP\/1\.([01]) (\d{3})(?: |$)/.exec(lines.slice(0, firstEnd));
     if (!first) {
       stop("the answer is not HTTP/1.1");
       return bytes.length;
@@ -81,12 +85,12 @@ export function createParser(method: string, events: ParserEvents): Parser {
     let length: number | null = null;
     let chunked = false;
     keepAlive = first[1] === "1";
-    for (let index = 1; index < lines.length; index++) {
-      const text = lines[index]!;
-      const colon = text.indexOf(":");
-      if (colon <= 0) continue;
-      const name = text.slice(0, colon).trim().toLowerCase();
-      const value = text.slice(colon + 1).trim();
+    for (let at = firstEnd + 2, to; at < lines.length; at = to + 2) {
+      to = lineEnd(lines, at);
+      const colon = lines.indexOf(":", at);
+      if (colon <= at || colon >= to) continue;
+      const name = lines.slice(at, colon).trim().toLowerCase();
+      const value = lines.slice(colon + 1, to).trim();
       headers.push([name, value]);
       if (name === "content-length") {
         const parsed = /^\d+$/.test(value) ? Number(value) : Number.NaN;
@@ -109,12 +113,13 @@ export function createParser(method: string, events: ParserEvents): Parser {
     }
     events.head({ status, headers });
     if (state === "done") return bytes.length;
-    if (method === "HEAD" || status === 204 || status === 304) finish(keepAlive);
+    const reusable = keepAlive && next === bytes.length;
+    if (method === "HEAD" || status === 204 || status === 304) finish(reusable);
     else if (chunked) state = "chunk-size";
     else if (length === null) {
       keepAlive = false;
       state = "until-close";
-    } else if (length === 0) finish(keepAlive);
+    } else if (length === 0) finish(reusable);
     else {
       left = length;
       state = "length";
@@ -123,6 +128,11 @@ export function createParser(method: string, events: ParserEvents): Parser {
   }
 
   return {
+    begin(next) {
+      method = next;
+      state = "head";
+      rest = null;
+    },
     feed(incoming) {
       const bytes: Buffer = rest ? Buffer.concat([rest, incoming]) : incoming;
       rest = null;
@@ -196,4 +206,10 @@ export function createParser(method: string, events: ParserEvents): Parser {
       }
     },
   };
+}
+
+/** Where the line that begins at `from` ends. */
+function lineEnd(lines: string, from: number): number {
+  const end = lines.indexOf("\r\n", from);
+  return end < 0 ? lines.length : end;
 }

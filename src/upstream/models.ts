@@ -28,6 +28,12 @@ interface Known {
   asking: Promise<void> | null;
 }
 
+interface Routed {
+  upstream: Upstream;
+  /** The name as the provider knows it. */
+  model: string;
+}
+
 /** A list is asked for again after this, a failed one sooner. */
 const FRESH_MS = 5 * 60_000;
 const FAILED_MS = 30_000;
@@ -101,7 +107,7 @@ export function createModels(deps: { providers: Providers; transport: Transport;
      * The provider of a model name, and the name as the provider knows it. `provider/model` where the first part is a
      * provider's id; a bare name goes to who lists it, else to the default.
      */
-    async route(name: string, wire: Wire | null): Promise<{ upstream: Upstream; model: string }> {
+    route(name: string, wire: Wire | null): Routed | Promise<Routed> {
       const active = deps.providers.active();
       if (active.length === 0) throw noProvider();
       const slash = name.indexOf("/");
@@ -109,14 +115,23 @@ export function createModels(deps: { providers: Providers; transport: Transport;
       if (named) return { upstream: checkWire(named, wire), model: name.slice(slash + 1) };
       const fallback = active.find((one) => one.isDefault) ?? active[0]!;
       if (active.length === 1) return { upstream: checkWire(fallback, wire), model: name };
-      await ready(active);
-      const listing = active.filter((one) => known(one).models.has(name));
-      const speaking = wire === null ? listing : listing.filter((one) => one.wire.has(wire));
-      const candidates = speaking.length > 0 ? speaking : listing;
-      const chosen = candidates.find((one) => one.isDefault) ?? candidates[0] ?? fallback;
-      return { upstream: checkWire(chosen, wire), model: name };
+      return routeByLists(active, fallback, name, wire);
     },
   };
+
+  async function routeByLists(
+    active: Upstream[],
+    fallback: Upstream,
+    name: string,
+    wire: Wire | null,
+  ): Promise<Routed> {
+    await ready(active);
+    const listing = active.filter((one) => known(one).models.has(name));
+    const speaking = wire === null ? listing : listing.filter((one) => one.wire.has(wire));
+    const candidates = speaking.length > 0 ? speaking : listing;
+    const chosen = candidates.find((one) => one.isDefault) ?? candidates[0] ?? fallback;
+    return { upstream: checkWire(chosen, wire), model: name };
+  }
 }
 
 function checkWire(upstream: Upstream, wire: Wire | null): Upstream {

@@ -4,7 +4,7 @@ import { createClock } from "./clock.ts";
 import { createDial } from "./dial.ts";
 import type { Resolver } from "./dial.ts";
 import { TransportError } from "./errors.ts";
-import { flush, roundTrip } from "./roundtrip.ts";
+import { connected, ended, flush, lost, received, roundTrip } from "./roundtrip.ts";
 import type { Connection, Exchange, Sink, WireRequest } from "./roundtrip.ts";
 import type { Target } from "./target.ts";
 
@@ -30,31 +30,24 @@ export function createTransport(options: { resolve?: Resolver; ca?: string } = {
       connection.socket = socket;
       socket.setNoDelay(true);
       if (!connection.job) socket.terminate();
-      else if (!connection.origin.startsWith("https:")) connection.job.connected();
+      else if (!connection.origin.startsWith("https:")) connected(connection);
     },
     handshake(socket: Socket<Connection>, success: boolean, problem: Error | null) {
-      const { job } = socket.data;
-      if (success && !problem) job?.connected();
+      if (success && !problem) connected(socket.data);
       else {
-        job?.lost(new TransportError("connect", "The provider's TLS certificate is not trusted."));
+        lost(socket.data, new TransportError("connect", "The provider's TLS certificate is not trusted."));
         socket.terminate();
       }
     },
     data(socket: Socket<Connection>, bytes: Buffer) {
-      const { job } = socket.data;
-      if (!job) {
-        socket.terminate();
-        return;
-      }
-      job.received();
-      job.parser.feed(bytes);
+      received(socket.data, bytes);
     },
     drain(socket: Socket<Connection>) {
       flush(socket.data);
     },
     end(socket: Socket<Connection>) {
       forget(socket.data);
-      socket.data.job?.parser.eof();
+      ended(socket.data);
       socket.end();
     },
     close(socket: Socket<Connection>) {
@@ -62,11 +55,11 @@ export function createTransport(options: { resolve?: Resolver; ca?: string } = {
       connection.socket = null;
       forget(connection);
       connection.drained?.();
-      connection.job?.parser.eof();
-      connection.job?.lost(new TransportError("closed", "The provider closed the connection."));
+      ended(connection);
+      lost(connection, new TransportError("closed", "The provider closed the connection."));
     },
     error(socket: Socket<Connection>) {
-      socket.data.job?.lost(new TransportError("closed", "The connection to the provider broke."));
+      lost(socket.data, new TransportError("closed", "The connection to the provider broke."));
     },
     connectError() {
       // The promise of Bun.connect rejects with the same.
