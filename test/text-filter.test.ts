@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import {
   countMemories,
@@ -17,9 +17,11 @@ import { getMeta, setMeta } from "../src/db/meta.ts";
 import { ensureOwner } from "../src/db/owners.ts";
 import { openDatabase, transact } from "../src/db/open.ts";
 import { memoryOrigins, memoryStatuses, memoryTypes } from "../src/memory/types.ts";
+import { registerFtsText } from "../src/search/lexical-tables.ts";
 import { fillTexts, wantsFilling } from "../src/search/texts/fill.ts";
 import { createTextFinder } from "../src/search/texts/find.ts";
 import { clearTexts, ensureTexts } from "../src/search/texts/tables.ts";
+import { until } from "./support/appliance.ts";
 import { startTestEngine } from "./support/engine.ts";
 
 const owners = ["anna", "bert", "carl"];
@@ -487,3 +489,82 @@ describe("in the engine", () => {
     }
   });
 });
+
+test("a folder without the copy opens at once and gets it behind; `reindex --force` makes it anew", async () => {
+  const first = startTestEngine();
+  const owner = ensureOwner(first.db, "anna");
+  for (const trigger of ["update", "delete"]) first.db.run(`DROP TRIGGER memory_texts_${trigger}`);
+  for (const table of ["memory_texts", "memory_texts_loose"]) first.db.run(`DROP TABLE ${table}`);
+  first.db.run("DELETE FROM meta WHERE name LIKE 'texts_%'");
+  registerFtsText(first.db);
+  transact(first.db, () => {
+    for (let n = 0; n < 1100; n++) add(first.db, owner, { content: `note ${n} of an old folder` });
+  });
+  await first.stop({ keep: true });
+
+  const box = startTestEngine({ dataDir: first.dataDir });
+  const total = async () =>
+    (await box.engine.memories.list({ owner: "anna", q: "OLD folder", limit: 1, offset: 0 })).total;
+  const stamps = () =>
+    box.db
+      .query<{ stamp: number }, []>("SELECT stamp FROM memory_texts")
+      .all()
+      .map(({ stamp }) => stamp);
+  try {
+    expect([await total(), stamps()]).toEqual([1100, []]);
+    box.start();
+    await until("the copy", async () => stamps().length > 0);
+    expect(await total()).toBe(1100);
+    const before = stamps();
+    await box.engine.index.start({ force: true });
+    await until(
+      "another copy",
+      async () => stamps().length > 0 && !stamps().some((one) => before.includes(one)),
+    );
+    expect(await total()).toBe(1100);
+  } finally {
+    await box.stop();
+  }
+}, 20_000);
+
+test("a process that is killed while it writes and fills leaves a copy that tells the truth", async () => {
+  const box = startTestEngine();
+  await box.stop({ keep: true });
+  const file = join(box.dataDir, "recollect.db");
+  const script = `
+    const { openDatabase, transact } = await import(${JSON.stringify(join(import.meta.dir, "../src/db/open.ts"))});
+    const { fillTexts } = await import(${JSON.stringify(join(import.meta.dir, "../src/search/texts/fill.ts"))});
+    const db = openDatabase(${JSON.stringify(file)});
+    for (const trigger of ["insert", "update", "delete"]) db.run("DROP TRIGGER IF EXISTS memories_terms_" + trigger);
+    db.run("INSERT OR IGNORE INTO owners (name) VALUES ('anna')");
+    for (let n = 0; ; n++) {
+      transact(db, () => {
+        for (let i = 0; i < 100; i++)
+          db.query("INSERT INTO memories (id, owner_id, type, content, origin, tokens, created_at, updated_at, confirmed_at) VALUES (?, 1, 'factual', ?, 'api', 5, ?, 1, 1)")
+            .run(crypto.randomUUID(), "note " + n + " and " + i, n);
+        db.query("UPDATE memories SET content = content || ' changed' WHERE seq % 37 = ?").run(n % 37);
+        db.query("DELETE FROM memories WHERE seq % 41 = ?").run(n % 41);
+      });
+      for (const _ of fillTexts(db)) process.stdout.write(".");
+    }`;
+  try {
+    for (const dots of [1, 6, 13]) {
+      const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
+      let seen = 0;
+      for await (const chunk of child.stdout) if ((seen += chunk.length) >= dots) break;
+      child.kill("SIGKILL");
+      await child.exited;
+      const db = openDatabase(file);
+      registerFold(db);
+      const { find } = createTextFinder(db, { fewRows: 0 });
+      for (const q of ["note 1", "changed", "7"]) {
+        const found = find({ ownerId: 1, q }, "counts");
+        expect([q, found?.counts]).toEqual([q, countMemories(db, { ownerId: 1, q })]);
+      }
+      expect(db.query("PRAGMA integrity_check").values()).toEqual([["ok"]]);
+      db.close();
+    }
+  } finally {
+    rmSync(box.dataDir, { recursive: true, force: true });
+  }
+}, 30_000);

@@ -102,7 +102,8 @@ function joinEngine(db: Database, options: EngineOptions) {
   registerFold(db);
   const lexical = ensureLexical(db);
   ensureTexts(db);
-  const filler = createTextFiller({ db, log });
+  const giveWay = options.giveWay ? { giveWay: options.giveWay } : {};
+  const filler = createTextFiller({ db, log, ...giveWay });
   const texts = createTextFinder(db, { damaged: () => filler.reset() });
   const vec0 = ensureVectors(db, sqliteVecPath(options.config.dataDir));
   const seal = openSeal(options.config.dataDir);
@@ -113,7 +114,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     log,
     now,
     leaseName: options.leaseName,
-    ...(options.giveWay ? { giveWay: options.giveWay } : {}),
+    ...giveWay,
   });
   const transport = createTransport();
   const ask = createAsk({ providers: createProviders({ db, seal }), transport });

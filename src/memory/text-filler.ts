@@ -8,7 +8,14 @@ import { breathe } from "./breathe.ts";
 /** How long after a change it is looked whether there is enough to do. */
 const LATER_MS = 2000;
 
-export function createTextFiller({ db, log }: { db: Database; log: Log }) {
+export type TextFillerDeps = {
+  db: Database;
+  log: Log;
+  /** Lets what waits for this thread go first; by default one turn of the loop. */
+  giveWay?: () => Promise<void>;
+};
+
+export function createTextFiller({ db, log, giveWay = breathe }: TextFillerDeps) {
   let started = false;
   let stopped = false;
   let anew = false;
@@ -23,6 +30,7 @@ export function createTextFiller({ db, log }: { db: Database; log: Log }) {
         log.warn("texts.failed", { error });
         // It is not as it was written; nothing is lost with it.
         if (error instanceof RangeError) anew = true;
+        wake();
       });
     }, LATER_MS);
     timer.unref();
@@ -34,7 +42,7 @@ export function createTextFiller({ db, log }: { db: Database; log: Log }) {
     if (!wantsFilling(db)) return;
     for (const _step of fillTexts(db)) {
       if (stopped) return;
-      await breathe();
+      await giveWay();
     }
   }
 
