@@ -137,9 +137,12 @@ function replaceOnce(path: string, from: string, to: string): string {
 async function compile(name: string, target: Target, out: string, profile: string | null): Promise<string> {
   const file = join(out, name.startsWith("windows") ? `recollect-${name}.exe` : `recollect-${name}`);
   const result = await Bun.build({
-    entrypoints: ["src/main.ts", "src/worker/main.ts", "src/db/backup-thread.ts"].map((path) =>
-      join(root, path),
-    ),
+    entrypoints: [
+      "src/main.ts",
+      "src/worker/main.ts",
+      "src/db/backup-thread.ts",
+      "src/db/checkpoint-thread.ts",
+    ].map((path) => join(root, path)),
     root: join(root, "src"),
     target: "bun",
     format: "esm",

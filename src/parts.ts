@@ -6,7 +6,7 @@ import { createAuth } from "./auth.ts";
 import type { Config } from "./config.ts";
 import { touchKeys } from "./db/keys.ts";
 import { migrate } from "./db/migrate.ts";
-import { openDatabase } from "./db/open.ts";
+import { emptyLog, openDatabase } from "./db/open.ts";
 import { seedMemorySetting, settingsReader } from "./db/settings.ts";
 import { createWatch } from "./db/watch.ts";
 import type { Log } from "./log.ts";
@@ -84,7 +84,7 @@ function wire(
       touchUsed();
       for (const end of ends) await end();
       await thread.stop();
-      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      emptyLog(db);
       db.close();
     },
   };

@@ -9,7 +9,7 @@ import {
   setEntityNames,
   updateEntity,
 } from "../db/entities.ts";
-import { transact } from "../db/open.ts";
+import { emptyLog, transact } from "../db/open.ts";
 import { ensureOwner } from "../db/owners.ts";
 import { notFound } from "../error.ts";
 import { cleanMetadata } from "../memory/fields.ts";
@@ -146,7 +146,7 @@ export function createEntities(deps: ConversationDeps) {
       deps.hooks.removed(db, "entity", { owner: ensureOwner(db, entity.apiKeyId), id: entity.id });
       deleteEntityRows(db, [entity.id]);
     });
-    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    emptyLog(db);
     return { success: true };
   }
 

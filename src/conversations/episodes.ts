@@ -1,6 +1,6 @@
 /** Episodes: one exchange each, kept verbatim but for secrets. */
 import { getEpisode, insertEpisode, listEpisodes } from "../db/episodes.ts";
-import { transact } from "../db/open.ts";
+import { emptyLog, transact } from "../db/open.ts";
 import { ensureOwner } from "../db/owners.ts";
 import { getSession, sessionIdOf, touchSession } from "../db/sessions.ts";
 import { notFound } from "../error.ts";
@@ -84,7 +84,7 @@ export function createEpisodes(deps: ConversationDeps) {
       const owner = ensureOwner(db, episode.apiKeyId);
       eraseEpisode(deps, { owner, sessionId: episode.sessionId, id: episode.id });
     });
-    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    emptyLog(db);
     return { success: true };
   }
 

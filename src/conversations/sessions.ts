@@ -9,7 +9,7 @@ import {
   sessionsByExternal,
 } from "../db/sessions.ts";
 import { episodeIdsOf } from "../db/episodes.ts";
-import { transact } from "../db/open.ts";
+import { emptyLog, transact } from "../db/open.ts";
 import { ensureOwner } from "../db/owners.ts";
 import { listSummaries } from "../db/summaries.ts";
 import { AppError, notFound } from "../error.ts";
@@ -127,7 +127,7 @@ export function createSessions(deps: ConversationDeps) {
     }
     if (input.partOfMany === true) return { success: true };
     await deps.purge.finish(indexes);
-    if (!many) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (!many) emptyLog(db);
     return { success: true };
   }
 

@@ -28,3 +28,20 @@ export function openDatabase(path: string, options: { readonly?: boolean } = {})
 export function transact<T>(db: Database, work: () => T): T {
   return db.inTransaction ? work() : db.transaction(work).immediate();
 }
+
+/** How long a log is tried that somebody else is just writing back, and how often, in milliseconds. */
+const PATIENCE_MS = 300;
+const TRY_MS = 5;
+
+/**
+ * Writes the log back into the database and empties it, so that nothing deleted is left in either. SQLite waits for
+ * readers, but not for another connection's checkpoint. False: it could not be done now, and a later one does it.
+ */
+export function emptyLog(db: Database): boolean {
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    if (db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy !== 1) return true;
+    if (performance.now() > until) return false;
+    Bun.sleepSync(TRY_MS);
+  }
+}

@@ -17,7 +17,7 @@ import { failed, unpackTo, type Manifest } from "./backup-archive.ts";
 import { examine } from "./backup.ts";
 import { migrate } from "./migrate.ts";
 import { migrations } from "./migrations.ts";
-import { openDatabase } from "./open.ts";
+import { emptyLog, openDatabase } from "./open.ts";
 
 export interface RestoreOptions {
   readonly dataDir: string;
@@ -55,7 +55,7 @@ export function restoreBackup({ dataDir, file, force = false, now = Date.now }: 
     const db = openDatabase(incoming);
     try {
       migrate(db, null);
-      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      emptyLog(db);
     } finally {
       db.close();
     }
@@ -79,7 +79,7 @@ function keep(dataDir: string, stamp: string): string {
   try {
     const db = openDatabase(target);
     try {
-      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      emptyLog(db);
     } finally {
       db.close();
     }

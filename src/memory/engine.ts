@@ -6,7 +6,8 @@ import { boxId } from "../db/meta.ts";
 import { memoriesOfEpisode } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
 import { migrate } from "../db/migrate.ts";
-import { openDatabase } from "../db/open.ts";
+import { createCheckpoints } from "../db/checkpoints.ts";
+import { emptyLog, openDatabase } from "../db/open.ts";
 import { settingsReader } from "../db/settings.ts";
 import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
@@ -72,6 +73,8 @@ export type EngineOptions = {
   /** Names this process in job leases. */
   leaseName: string;
   now?: () => number;
+  /** The engine answers from a thread of its own, where nothing should wait for the disk. */
+  ownThread?: boolean;
   /** Lets calls that wait for this thread go before the next job. */
   giveWay?: () => Promise<void>;
 };
@@ -83,14 +86,21 @@ export function openEngine(options: EngineOptions) {
   const db = openDatabase(join(options.config.dataDir, "recollect.db"));
   migrate(db, join(options.config.dataDir, "backups"));
   const joined = joinEngine(db, options);
+  const checkpoints = options.ownThread
+    ? createCheckpoints(db, join(options.config.dataDir, "recollect.db"))
+    : null;
   return {
     engine: joined.engine,
     /** Starts jobs and housekeeping. */
-    start: () => joined.start(),
+    start() {
+      joined.start();
+      checkpoints?.start();
+    },
     /** Ends background work, writes the log of the database back into its file, closes it. */
     async stop(): Promise<void> {
+      checkpoints?.stop();
       await joined.stop();
-      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      emptyLog(db);
       db.close();
     },
   };

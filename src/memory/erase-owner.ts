@@ -1,7 +1,7 @@
 /** Everything of an owner, and of the people behind it, deleted for good. */
 import type { Database } from "bun:sqlite";
 import type { Conversations } from "../conversations/engine.ts";
-import { transact } from "../db/open.ts";
+import { emptyLog, transact } from "../db/open.ts";
 import { ownersOfKey } from "../db/owners.ts";
 import type { createMemories } from "./lifecycle.ts";
 import type { Purge } from "./purge.ts";
@@ -56,7 +56,7 @@ export function createOwnerEraser({ db, memories, conversations, purge }: Eraser
       let deleted = 0;
       for (const owner of ownersOfKey(db, input.owner)) deleted += await eraseOne(owner);
       await purge.finish(["episodes", "memories"]);
-      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      emptyLog(db);
       return { memories: deleted };
     },
   };

@@ -6,7 +6,7 @@ import { activeByKey, memoryById, toMemory, toVersion, versionsOf } from "../db/
 import type { MemoryChange, MemoryRow } from "../db/memories.ts";
 import { countMemories, listMemories, memoriesAfter, memoriesAmong, memoryRows } from "../db/memory-list.ts";
 import type { Counts, MemoryFilter, Page } from "../db/memory-list.ts";
-import { transact } from "../db/open.ts";
+import { emptyLog, transact } from "../db/open.ts";
 import { ensureOwner, ownerId } from "../db/owners.ts";
 import { countQuality } from "../db/quality.ts";
 import { ms } from "../db/time.ts";
@@ -233,7 +233,7 @@ export function createMemories(deps: MemoriesDeps) {
       );
       return found;
     });
-    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    emptyLog(db);
     if (!input.proof) return { success: true };
     return {
       success: true,
@@ -365,7 +365,7 @@ export function createMemories(deps: MemoriesDeps) {
     if (!more) await deps.purge.finish(INDEXES);
     if (acted > 0) {
       countQuality(db, "deletedByUser", acted, now());
-      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      emptyLog(db);
     }
     return { matched, deleted: acted, dryRun: input.dryRun };
   }

@@ -1,4 +1,5 @@
 /** Merges a lexical index after many deletions, so that the deleted words leave the file: at once, and by a job should this process end before. */
+import { emptyLog } from "../db/open.ts";
 import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import { purge, withMarks, type LexicalIndex } from "../search/purge.ts";
@@ -43,7 +44,7 @@ export function createPurge({ db, jobs, now }: { db: Database; jobs: Jobs; now: 
         if (due.get(index) === null) continue;
         await merge(index);
         db.query("DELETE FROM jobs WHERE type = 'purge' AND dedupe = ? AND state = 'queued'").run(index);
-        db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+        emptyLog(db);
       }
     },
   };

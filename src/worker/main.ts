@@ -37,7 +37,8 @@ async function receive(message: ToWorker): Promise<void> {
   switch (message.kind) {
     case "open":
       try {
-        opened = openEngine({ config: message.config, log, leaseName: message.leaseName, giveWay });
+        const { config, leaseName } = message;
+        opened = openEngine({ config, log, leaseName, giveWay, ownThread: true });
         opened.start();
         send({ kind: "ready" });
       } catch (error) {

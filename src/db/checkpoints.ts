@@ -1,0 +1,59 @@
+/**
+ * Writes SQLite's log back into the database beside the work. Left to itself SQLite does so in the middle of a commit, and
+ * on a slow disk whoever asks meanwhile waits for it.
+ */
+import type { Database } from "bun:sqlite";
+
+/** Looked at so often, and written back after so many changed rows. */
+const EVERY_MS = 250;
+const CHANGES = 300;
+/** Pages of the log from which on a commit writes it back after all, should the thread not keep up: 64 MB. */
+const MOST_PAGES = 16_000;
+
+/** The thread starts with the first changes that are worth it: a box that only forwards never has one. */
+export function createCheckpoints(db: Database, file: string) {
+  const changes = db.prepare<{ n: number }, []>("SELECT total_changes() AS n");
+  let timer: ReturnType<typeof setInterval> | null = null;
+  let thread: Worker | null = null;
+  let busy = false;
+  let done = changes.get()!.n;
+
+  function look(): void {
+    const { n } = changes.get()!;
+    if (busy || n - done < CHANGES) return;
+    done = n;
+    busy = true;
+    thread ??= open();
+    thread.postMessage({ file });
+  }
+
+  function open(): Worker {
+    // In the executable all modules are one, which lies at the root.
+    const entry = Bun.isStandaloneExecutable ? "./db/checkpoint-thread.ts" : "./checkpoint-thread.ts";
+    const made = new Worker(new URL(entry, import.meta.url).href, { smol: true });
+    made.onmessage = () => {
+      busy = false;
+    };
+    made.onerror = (event) => {
+      event.preventDefault?.();
+      // Back to SQLite's own way.
+      stop();
+    };
+    db.run(`PRAGMA wal_autocheckpoint = ${MOST_PAGES}`);
+    return made;
+  }
+
+  function stop(): void {
+    if (timer !== null) clearInterval(timer);
+    timer = null;
+    thread?.terminate();
+    db.run("PRAGMA wal_autocheckpoint = 1000");
+  }
+
+  return {
+    start(): void {
+      timer = setInterval(look, EVERY_MS);
+    },
+    stop,
+  };
+}

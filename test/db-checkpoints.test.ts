@@ -1,0 +1,50 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createCheckpoints } from "../src/db/checkpoints.ts";
+import { openDatabase } from "../src/db/open.ts";
+
+test("what was written reaches the database file while its connection goes on, and after the thread's end too", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "recollect-checkpoints-"));
+  const file = join(dir, "recollect.db");
+  const db = openDatabase(file);
+  const checkpoints = createCheckpoints(db, file);
+  /** Rows in the file alone, without its log. */
+  const inFile = () => {
+    copyFileSync(file, join(dir, "copy.db"));
+    const copy = new Database(join(dir, "copy.db"));
+    try {
+      return copy.query<{ n: number }, []>("SELECT count(*) AS n FROM t").get()!.n;
+    } catch {
+      return 0;
+    } finally {
+      copy.close();
+      for (const tail of ["", "-wal", "-shm"]) rmSync(join(dir, `copy.db${tail}`), { force: true });
+    }
+  };
+  try {
+    db.run("CREATE TABLE t (a TEXT)");
+    checkpoints.start();
+    const write = (n: number) => {
+      for (let i = 0; i < n; i++) db.query("INSERT INTO t VALUES (?)").run(`row ${i}`);
+    };
+    write(400);
+    expect(inFile()).toBe(0);
+    while (inFile() < 400) await Bun.sleep(20);
+    write(350);
+    while (inFile() < 750) await Bun.sleep(20);
+    const limit = () => db.query("PRAGMA wal_autocheckpoint").values()[0]![0];
+    expect(limit()).toBe(16_000);
+    checkpoints.stop();
+    // Without the thread SQLite does it again.
+    expect(limit()).toBe(1000);
+    write(1500);
+    expect(inFile()).toBeGreaterThan(750);
+  } finally {
+    checkpoints.stop();
+    db.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
