@@ -21,6 +21,7 @@ import {
   sparseQuery,
 } from "./qdrant-payload.ts";
 import type { Sparse } from "./qdrant-payload.ts";
+import { settleTies } from "./qdrant-order.ts";
 import { passes, searchText } from "./rank.ts";
 import { BackendError } from "./types.ts";
 import type {
@@ -93,10 +94,17 @@ export class QdrantBackend implements MemoryBackend {
         return true;
       }
       const payload = patchedPayload(before, patch, this.#deps.boxId);
-      if (Object.keys(payload).length > 0)
+      if (Object.keys(payload).length === 0) return true;
+      try {
         await open.q.call("write", (api, init) =>
           api.setPayload({ collection_name: this.#home(open), wait: true, payload, points: [id] }, init),
         );
+      } catch (thrown) {
+        // The server refuses a point that is not there: another appliance deleted it since it was read.
+        if (!(thrown instanceof QdrantError) || thrown.fault !== "not_found") throw thrown;
+        if (await this.#read(open, id)) throw thrown;
+        return false;
+      }
       return true;
     });
   }
@@ -136,10 +144,9 @@ export class QdrantBackend implements MemoryBackend {
       const collection_name = this.#home(open);
       const { apiKeyId, type, sessionId, status, q } = filter;
       const where: QdrantFilter = { must: must({ apiKeyId, type, sessionId, status }) };
-      const order_by = {
-        key: filter.orderBy === "updatedAt" ? "updatedAtMs" : "createdAtMs",
-        direction: filter.orderDir ?? "desc",
-      } as const;
+      const key = filter.orderBy === "updatedAt" ? "updatedAtMs" : "createdAtMs";
+      const end = filter.offset + filter.limit;
+      const whole = filter.offset === 0;
       if (q !== undefined) return page(await this.#matching(open, where, filter), filter);
       const [{ count }, { hits }, { points }] = await Promise.all([
         open.q.call("write", (api, init) =>
@@ -148,28 +155,35 @@ export class QdrantBackend implements MemoryBackend {
         open.q.call("write", (api, init) =>
           api.facet({ collection_name, key: "type", filter: where, limit: 100, exact: true }, init),
         ),
-        // An ordered scroll has no offset: the ids before the page are fetched without their payloads.
+        // An ordered scroll has no offset: the ids before the page are fetched without their payloads. One more than
+        // the page tells whether its last moment goes on behind it.
         open.q.call("write", (api, init) =>
           api.scrollPoints(
             {
               collection_name,
               filter: where,
-              order_by,
-              limit: filter.offset + filter.limit,
-              with_payload: filter.offset === 0,
+              order_by: { key, direction: filter.orderDir ?? "desc" },
+              limit: end + 1,
+              with_payload: whole,
             },
             init,
           ),
         ),
       ]);
-      const wanted = points.slice(filter.offset);
-      const rows =
-        filter.offset === 0
-          ? wanted.map((p) => readPayload(p.payload))
-          : await this.#readAll(
-              open,
-              wanted.map((p) => String(p.id)),
-            );
+      const settled = await settleTies(points, end, async (value, limit) => {
+        const must = [...(where.must as QdrantCondition[]), { key, range: { gte: value, lte: value } }];
+        const ties = await open.q.call("write", (api, init) =>
+          api.scrollPoints({ collection_name, filter: { must }, limit, with_payload: whole }, init),
+        );
+        return ties.points;
+      });
+      const wanted = settled.slice(filter.offset, end);
+      const rows = whole
+        ? wanted.map((p) => readPayload(p.payload))
+        : await this.#readAll(
+            open,
+            wanted.map((p) => String(p.id)),
+          );
       const byType = Object.fromEntries(hits.map((hit) => [String(hit.value), hit.count]));
       return { data: rows.filter((m) => m !== null), total: count, byType };
     });

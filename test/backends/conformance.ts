@@ -167,6 +167,23 @@ export function conformance(name: string, start: () => Promise<Subject>): void {
       });
     });
 
+    test("rows of one moment are each on one page, in either direction", async () => {
+      const owner = `same-${crypto.randomUUID().slice(0, 8)}`;
+      const { createdAt } = memoryOf();
+      const rows = Array.from({ length: 23 }, (_, i) =>
+        memoryOf({ apiKeyId: owner, content: `Together ${i}`, createdAt, updatedAt: createdAt }),
+      );
+      for (const row of rows) await backend.create(row);
+      for (const orderDir of ["asc", "desc"] as const) {
+        const seen: string[] = [];
+        for (let offset = 0; offset < 23; offset += 5)
+          seen.push(
+            ...(await backend.list({ apiKeyId: owner, limit: 5, offset, orderDir })).data.map((m) => m.id),
+          );
+        expect(seen.toSorted()).toEqual(rows.map((r) => r.id).toSorted());
+      }
+    });
+
     test("an ordinary question finds the row that answers it, among the owner's active ones", async () => {
       const owner = `search-${crypto.randomUUID().slice(0, 8)}`;
       const make = (content: string, more: Partial<Memory> = {}): Promise<Memory> =>

@@ -34,10 +34,11 @@ const cutTo = (size: number): Embedder => ({
 function appliance(
   collection: string,
   boxId: string,
+  client = q,
 ): { backend: QdrantBackend; use(embedder: Embedder): void } {
   let embedder = model;
   const backend = new QdrantBackend("qdrant", "Qdrant", {
-    connect: async () => q,
+    connect: async () => client,
     embedder: async () => embedder,
     collection,
     quantization: "int8",
@@ -96,6 +97,28 @@ run("an update of one field does not undo another appliance's update of another"
     b.update("k1", memory.id, { metadata: { seen: "b" } }),
   ]);
   expect(await a.get("k1", memory.id)).toMatchObject({ pinned: true, metadata: { seen: "b" } });
+});
+
+run("an update of what another appliance deletes meanwhile changes nothing", async () => {
+  const name = target.name();
+  const memory = await appliance(name, "a").backend.create(memoryOf());
+  let calls: number | null = null;
+  const racing: Qdrant = {
+    ...q,
+    async call(kind, ask, signal) {
+      // The first call reads the point, the second changes it.
+      if (calls !== null && ++calls === 2)
+        await q.call("write", (api, init) =>
+          api.deletePoints({ collection_name: name, wait: true, points: [memory.id] }, init),
+        );
+      return q.call(kind, ask, signal);
+    },
+  };
+  const late = appliance(name, "b", racing).backend;
+  await late.initialize();
+  calls = 0;
+  expect(await late.update("k1", memory.id, { pinned: true })).toBe(false);
+  expect(await late.get("k1", memory.id)).toBeNull();
 });
 
 run("a collection that was made beforehand, with shards of its own, is used", async () => {

@@ -1,8 +1,10 @@
-// The request bodies of the Qdrant REST API that the product uses, as its OpenAPI document (1.19) has them.
+// The request bodies of the Qdrant REST API that the product uses, as its OpenAPI document (1.18) has them.
 // Strict on purpose: the real server ignores most unknown fields, which hides a misspelt one.
 import { z } from "zod";
 
 const pointId = z.union([z.number().int().nonnegative(), z.uuid()]);
+/** A name in a payload; anything but letters, digits, `_` and `-` needs quotes. */
+const jsonPath = z.string().regex(/^([\p{L}\p{N}_-]+|"[^"\\]*")(\.([\p{L}\p{N}_-]+|"[^"\\]*")|\[\d*\])*$/u);
 const scalar = z.union([z.string(), z.number().int(), z.boolean()]);
 
 const match = z.union([
@@ -32,13 +34,13 @@ export type Condition =
 const condition: z.ZodType<Condition> = z.lazy(() =>
   z.union([
     z
-      .strictObject({ key: z.string().min(1), match: match.optional(), range: range.optional() })
+      .strictObject({ key: jsonPath, match: match.optional(), range: range.optional() })
       .refine(
         (c) => (c.match === undefined) !== (c.range === undefined),
         "At least one field condition must be specified",
       ),
-    z.strictObject({ is_empty: z.strictObject({ key: z.string() }) }),
-    z.strictObject({ is_null: z.strictObject({ key: z.string() }) }),
+    z.strictObject({ is_empty: z.strictObject({ key: jsonPath }) }),
+    z.strictObject({ is_null: z.strictObject({ key: jsonPath }) }),
     z.strictObject({ has_id: z.array(pointId) }),
     filter,
   ]),
@@ -49,10 +51,13 @@ const filter: z.ZodType<Filter> = z.lazy(() =>
 );
 
 const dense = z.array(z.number()).min(1);
-const sparse = z.strictObject({
-  indices: z.array(z.number().int().nonnegative().max(4_294_967_295)),
-  values: z.array(z.number()),
-});
+const sparse = z
+  .strictObject({
+    indices: z.array(z.number().int().nonnegative().max(4_294_967_295)),
+    values: z.array(z.number()),
+  })
+  .refine((v) => new Set(v.indices).size === v.indices.length, "indices: must be unique")
+  .refine((v) => v.indices.length === v.values.length, "values: must be the same length as indices");
 const vector = z.union([dense, z.record(z.string(), z.union([dense, sparse]))]);
 const payload = z.record(z.string(), z.unknown());
 const withPayload = z.union([
@@ -129,7 +134,7 @@ const fieldSchema = z.union([
     is_principal: z.boolean().optional(),
   }),
 ]);
-export const createIndex = z.strictObject({ field_name: z.string().min(1), field_schema: fieldSchema });
+export const createIndex = z.strictObject({ field_name: jsonPath, field_schema: fieldSchema });
 
 export const upsert = z.strictObject({
   points: z.array(z.strictObject({ id: pointId, vector, payload: payload.nullish() })).min(1),
@@ -163,7 +168,7 @@ export const scroll = z.strictObject({
 });
 export const count = z.strictObject({ filter: filter.nullish(), exact: z.boolean().optional() });
 export const facet = z.strictObject({
-  key: z.string().min(1),
+  key: jsonPath,
   limit: z.number().int().min(1).optional(),
   filter: filter.nullish(),
   exact: z.boolean().optional(),

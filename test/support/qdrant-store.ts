@@ -31,6 +31,15 @@ export class Refusal extends Error {
   }
 }
 const bad = (message: string): Refusal => new Refusal(400, `Wrong input: ${message}`);
+const otherForm = "Conversion between sparse and regular vectors failed";
+
+/** Vectors that are asked for by name have to be there. */
+export function checkNames(collection: Collection, pick: boolean | string[] | undefined): void {
+  if (!Array.isArray(pick)) return;
+  const { sparse_vectors = {} } = collection.config;
+  const unknown = pick.find((name) => !denseParams(collection.config).has(name) && !(name in sparse_vectors));
+  if (unknown !== undefined) throw bad(`Not existing vector name error: ${unknown}`);
+}
 
 /** Vector names of a collection; the unnamed one is "". */
 export function denseParams(config: CollectionBody): Map<string, { size: number; distance: string }> {
@@ -55,18 +64,17 @@ export function readVectors(collection: Collection, body: VectorBody): Map<strin
   const out = new Map<string, number[] | Sparse>();
   for (const [name, value] of Object.entries(named)) {
     if (isSparse(value)) {
+      if (params.has(name)) throw bad(otherForm);
       if (!(name in sparse)) throw bad(`Not existing vector name error: ${name}`);
-      if (value.indices.length !== value.values.length)
-        throw bad("Sparse vector indices and values must be of the same length");
-      if (new Set(value.indices).size !== value.indices.length)
-        throw bad("Sparse vector indices must be unique");
       out.set(name, value);
       continue;
     }
     const param = params.get(name);
-    if (!param) throw bad(`Not existing vector name error: ${name}`);
-    if (value.length !== param.size)
-      throw bad(`Vector dimension error: expected dim: ${param.size}, got ${value.length}`);
+    if (!param) throw bad(name in sparse ? otherForm : `Not existing vector name error: ${name}`);
+    if (value.length !== param.size) {
+      const where = name === "" ? "" : ` for vector '${name}'`;
+      throw bad(`Vector dimension error: expected dim: ${param.size}, got ${value.length}${where}`);
+    }
     out.set(name, param.distance === "Cosine" ? unit(value) : value);
   }
   return out;
@@ -105,6 +113,7 @@ function holds(collection: Collection, condition: Condition, point: Point): bool
   return values.some(
     (v) =>
       typeof v === "number" &&
+      (index !== "integer" || Number.isInteger(v)) &&
       (range?.lt == null || v < range.lt) &&
       (range?.lte == null || v <= range.lte) &&
       (range?.gt == null || v > range.gt) &&
@@ -129,6 +138,12 @@ export function byId(a: PointId, b: PointId): number {
   if (typeof a === "number") return -1;
   if (typeof b === "number") return 1;
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** What ties stands in no order that a client may count on: another one for each `salt`. */
+export function byChance(a: PointId, b: PointId, salt = 0): number {
+  const at = (id: PointId): bigint => Bun.hash.xxHash64(String(id), BigInt(salt));
+  return at(a) < at(b) ? -1 : 1;
 }
 
 /** Inverse document frequency as Qdrant's `modifier: idf` computes it, over the whole collection. */
@@ -157,6 +172,7 @@ function nearest(collection: Collection, leaf: Leaf): Scored[] {
   let score: (point: Point) => number | null;
   if (isSparse(leaf.query)) {
     const modifier = collection.config.sparse_vectors?.[name];
+    if (denseParams(collection.config).has(name)) throw bad(otherForm);
     if (!modifier) throw bad(`Not existing vector name error: ${name}`);
     const weights = new Map<number, number>();
     leaf.query.indices.forEach((index, i) => {
@@ -178,6 +194,7 @@ function nearest(collection: Collection, leaf: Leaf): Scored[] {
     };
   } else {
     const param = denseParams(collection.config).get(name);
+    if (!param && collection.config.sparse_vectors?.[name]) throw bad(otherForm);
     if (!param) throw bad(`Not existing vector name error: ${name}`);
     if (leaf.query.length !== param.size)
       throw bad(`Vector dimension error: expected dim: ${param.size}, got ${leaf.query.length}`);
@@ -194,10 +211,10 @@ function nearest(collection: Collection, leaf: Leaf): Scored[] {
   for (const point of collection.points.values()) {
     if (!matches(collection, leaf.filter, point)) continue;
     const value = score(point);
-    if (value === null || (leaf.score_threshold !== undefined && value < leaf.score_threshold)) continue;
+    if (value === null || (leaf.score_threshold !== undefined && value <= leaf.score_threshold)) continue;
     out.push({ point, score: value });
   }
-  return out.toSorted((a, b) => b.score - a.score).slice(0, leaf.limit);
+  return out.toSorted((a, b) => b.score - a.score || byChance(a.point.id, b.point.id)).slice(0, leaf.limit);
 }
 
 /** `POST /collections/{name}/points/query`. Reciprocal rank fusion: 1 / (rank from 0 + k), k = 2 unless given. */
@@ -210,7 +227,8 @@ export function runQuery(collection: Collection, body: QueryBody): Scored[] {
     const vector = Array.isArray(query) || isSparse(query) ? query : query.nearest;
     return nearest(collection, { ...body, query: vector, limit: limit + offset }).slice(offset);
   }
-  if (!body.prefetch) throw bad("cannot apply Fusion without prefetches");
+  if (!body.prefetch || (Array.isArray(body.prefetch) && body.prefetch.length === 0))
+    throw bad("Validation failed: cannot apply Fusion without prefetches");
   const k = "rrf" in query ? (query.rrf.k ?? 2) : 2;
   if ("fusion" in query && query.fusion !== "rrf") throw bad("only rrf is part of the used subset");
   const lists = (Array.isArray(body.prefetch) ? body.prefetch : [body.prefetch]).map((p) =>
@@ -225,6 +243,6 @@ export function runQuery(collection: Collection, body: QueryBody): Scored[] {
     });
   return [...fused.values()]
     .filter(({ point }) => matches(collection, body.filter, point))
-    .toSorted((a, b) => b.score - a.score)
+    .toSorted((a, b) => b.score - a.score || byChance(a.point.id, b.point.id))
     .slice(offset, offset + limit);
 }

@@ -20,7 +20,7 @@ export interface QdrantTarget {
 }
 
 export async function startTarget(options: { apiKey?: string } = {}): Promise<QdrantTarget> {
-  const real = Bun.env["QDRANT_URL"];
+  const real = Bun.env["QDRANT_URL"] || null;
   const standIn = real ? null : startQdrant(options);
   const server = real ?? standIn?.url ?? "";
   const apiKey = real ? (Bun.env["QDRANT_API_KEY"] ?? null) : (options.apiKey ?? null);
@@ -47,7 +47,7 @@ export async function startTarget(options: { apiKey?: string } = {}): Promise<Qd
       if (real) {
         const { collections } = await direct.call("search", (api, init) => api.getCollections({}, init));
         for (const { name } of collections)
-          if (names.some((n) => name === n || name.startsWith(`${n}__`)))
+          if (names.some((n) => name === n || name.startsWith(`${n}_`)))
             await direct.call("write", (api, init) => api.deleteCollection({ collection_name: name }, init));
       }
       for (const client of clients) client.close();

@@ -1,10 +1,11 @@
 // A stand-in for a Qdrant server on loopback: the subset of its REST API that the product uses, strict about paths,
-// bodies, ids, vector sizes and `wait`, with the error bodies of the real one (1.19). Faults are put in front of it
-// with flaky.ts, so that the same tests run against a real server.
+// bodies, ids, vector sizes and `wait`, with the statuses and error bodies of the real one (compared with 1.18.3), and
+// as little order as that promises: what ties comes in any. Faults are put in front of it with flaky.ts, so that the
+// same tests run against a real server.
 import type { z } from "zod";
 import * as schema from "./qdrant-schema.ts";
 import type { PointId } from "./qdrant-schema.ts";
-import { byId, matches, readVectors, Refusal, runQuery } from "./qdrant-store.ts";
+import { byChance, byId, checkNames, matches, readVectors, Refusal, runQuery } from "./qdrant-store.ts";
 import type { Collection, Point, Scored } from "./qdrant-store.ts";
 
 export interface QdrantStandIn {
@@ -22,11 +23,14 @@ const missing = (name: string): Refusal =>
 function parse<T extends z.ZodType>(type: T, body: unknown): z.infer<T> {
   const result = type.safeParse(body);
   if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  throw new Refusal(
-    400,
-    `Format error in JSON body: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? "invalid"}`,
-  );
+  const [issue] = result.error.issues;
+  const [path, message] = [issue?.path.join(".") ?? "", issue?.message ?? "invalid"];
+  if (path === "points" && issue?.code === "too_small")
+    throw new Refusal(400, "Bad request: Empty update request");
+  // What can be read and is out of bounds is told apart from what cannot be read.
+  if (issue && ["too_small", "too_big", "custom"].includes(issue.code))
+    throw new Refusal(422, `Validation error in JSON body: [${path}: ${message}]`);
+  throw new Refusal(400, `Format error in JSON body: ${path}: ${message}`);
 }
 
 function pickPayload(payload: Record<string, unknown>, pick: unknown): Record<string, unknown> | undefined {
@@ -57,18 +61,23 @@ function scroll(collection: Collection, body: z.infer<typeof schema.scroll>): un
   let rows = [...collection.points.values()].filter((p) => matches(collection, body.filter, p));
   if (body.order_by !== undefined) {
     const order = typeof body.order_by === "string" ? { key: body.order_by } : body.order_by;
-    if (!collection.indexes.has(order.key))
+    if (collection.indexes.get(order.key) !== "integer")
       throw new Refusal(
         400,
-        `Bad request: No range index for \`order_by\` key: \`${order.key}\`. Please create one to use \`order_by\`.`,
+        `Wrong input: No range index for \`order_by\` key: \`${order.key}\`. Please create one to use \`order_by\`. Check https://qdrant.tech/documentation/concepts/indexing/#payload-index to see which payload schemas support Range conditions`,
       );
+    if (body.offset != null)
+      throw new Refusal(400, "Wrong input: Cannot use an `offset` when using `order_by`.");
     const sign = "direction" in order && order.direction === "desc" ? -1 : 1;
     const at = (p: Point): number => Number(p.payload[order.key]);
     rows = rows
-      .filter((p) => typeof p.payload[order.key] === "number")
-      .toSorted((a, b) => sign * (at(a) - at(b)) || byId(a.id, b.id));
+      .filter((p) => Number.isInteger(p.payload[order.key]))
+      .toSorted((a, b) => sign * (at(a) - at(b)) || byChance(a.id, b.id, limit));
     return {
-      points: rows.slice(0, limit).map((p) => record(p, body.with_payload ?? true, body.with_vector)),
+      points: rows.slice(0, limit).map((p) => ({
+        ...record(p, body.with_payload ?? true, body.with_vector),
+        order_value: at(p),
+      })),
       next_page_offset: null,
     };
   }
@@ -85,7 +94,7 @@ function facet(collection: Collection, body: z.infer<typeof schema.facet>): unkn
   if (!collection.indexes.has(body.key))
     throw new Refusal(
       400,
-      `Wrong input: No appropriate index for faceting: \`${body.key}\`. Please create one to facet on this field.`,
+      `Wrong input: No appropriate index for faceting: \`${body.key}\`. Please create one to facet on this field. Check https://qdrant.tech/documentation/concepts/indexing/#payload-index to see which payload schemas support Match conditions`,
     );
   const counts = new Map<unknown, number>();
   for (const p of collection.points.values()) {
@@ -142,28 +151,26 @@ export function startQdrant(options: { apiKey?: string } = {}): QdrantStandIn {
     return { operation_id, status: wait ? "completed" : "acknowledged" };
   };
 
+  /** One after the other; when one is refused, those before it stay done. */
   const changeAliases = (body: z.infer<typeof schema.changeAliases>): boolean => {
-    const next = new Map(aliases);
     for (const action of body.actions) {
       if ("create_alias" in action) {
         const { alias_name, collection_name } = action.create_alias;
+        if (!collections.has(collection_name)) throw missing(collection_name);
         if (collections.has(alias_name))
           throw new Refusal(409, `Wrong input: Collection \`${alias_name}\` already exists!`);
-        if (!collections.has(collection_name)) throw missing(collection_name);
-        next.set(alias_name, collection_name);
+        aliases.set(alias_name, collection_name);
       } else if ("delete_alias" in action) {
-        next.delete(action.delete_alias.alias_name);
+        aliases.delete(action.delete_alias.alias_name);
       } else {
         const { old_alias_name, new_alias_name } = action.rename_alias;
-        const target = next.get(old_alias_name);
+        const target = aliases.get(old_alias_name);
         if (target === undefined)
           throw new Refusal(404, `Not found: Alias ${old_alias_name} does not exists!`);
-        next.delete(old_alias_name);
-        next.set(new_alias_name, target);
+        aliases.delete(old_alias_name);
+        aliases.set(new_alias_name, target);
       }
     }
-    aliases.clear();
-    for (const [k, v] of next) aliases.set(k, v);
     return true;
   };
 
@@ -210,15 +217,26 @@ export function startQdrant(options: { apiKey?: string } = {}): QdrantStandIn {
       }
       case "POST points": {
         const { ids, with_payload, with_vector } = parse(schema.retrieve, body);
-        return ids.flatMap((id) => {
+        checkNames(collection, with_vector);
+        // Each once, and without payload unless it is asked for.
+        return [...new Set(ids)].flatMap((id) => {
           const point = collection.points.get(id);
-          return point ? [record(point, with_payload ?? true, with_vector)] : [];
+          return point ? [record(point, with_payload ?? false, with_vector)] : [];
         });
       }
       case "POST points/payload": {
         const { points: ids, payload } = parse(schema.setPayload, body);
+        const absent = ids.find((id) => !collection.points.has(id));
+        if (absent !== undefined && wait)
+          throw new Refusal(404, `Not found: No point with id ${absent} found`);
         return write(collection, wait, () => {
-          for (const id of ids) Object.assign(collection.points.get(id)?.payload ?? {}, payload);
+          for (const id of ids) {
+            const merged = { ...collection.points.get(id)?.payload, ...payload };
+            // A null takes the field away here, other than in a point that is written whole.
+            const kept = Object.entries(merged).filter(([name]) => payload[name] !== null);
+            const point = collection.points.get(id);
+            if (point) point.payload = Object.fromEntries(kept);
+          }
         });
       }
       case "POST points/delete": {
@@ -245,6 +263,7 @@ export function startQdrant(options: { apiKey?: string } = {}): QdrantStandIn {
         return facet(collection, parse(schema.facet, body));
       case "POST points/query": {
         const parsed = parse(schema.query, body);
+        checkNames(collection, parsed.with_vector);
         const scored: Scored[] = runQuery(collection, parsed);
         return {
           points: scored.map(({ point, score }) => ({
@@ -268,6 +287,11 @@ export function startQdrant(options: { apiKey?: string } = {}): QdrantStandIn {
     for (const name of query.keys())
       if (!["wait", "timeout", "ordering", "consistency"].includes(name))
         throw new Refusal(400, `Format error in query: unknown field \`${name}\``);
+    if (!["true", "false", null].includes(query.get("wait")))
+      throw new Refusal(
+        400,
+        "Deserialize error in query parameters: provided string was not `true` or `false`",
+      );
     const wait = query.get("wait") === "true";
     if (path[0] === "aliases" && method === "GET" && path.length === 1)
       return {
@@ -277,6 +301,17 @@ export function startQdrant(options: { apiKey?: string } = {}): QdrantStandIn {
     if (path.length === 1 && method === "GET")
       return { collections: [...collections.keys()].map((name) => ({ name })) };
     const name = path[1] ?? "";
+    const wrong = /[<>:"/\\|?*\0\u001f]/.exec(name)?.[0];
+    if (wrong !== undefined)
+      throw new Refusal(
+        422,
+        `Validation error in path parameters: [collection_name: collection name cannot contain "${wrong}" char]`,
+      );
+    if (name.length > 255)
+      throw new Refusal(
+        422,
+        `Validation error in path parameters: [collection_name: value "${name}" invalid, must be from 1 to 255 characters]`,
+      );
     if (name === "aliases" && method === "POST" && path.length === 2)
       return changeAliases(parse(schema.changeAliases, body));
     if (path.length === 2) {
@@ -314,10 +349,10 @@ export function startQdrant(options: { apiKey?: string } = {}): QdrantStandIn {
           request.headers.get("api-key") ?? request.headers.get("authorization")?.replace(/^Bearer /, "");
         if (given == null)
           return new Response("Must provide an API key or an Authorization bearer token", { status: 401 });
-        if (given !== options.apiKey) return new Response("Invalid API key or JWT", { status: 403 });
+        if (given !== options.apiKey) return new Response("Invalid API key or JWT", { status: 401 });
       }
       if (path.length === 0)
-        return Response.json({ title: "qdrant - vector search engine", version: "1.19.0" });
+        return Response.json({ title: "qdrant - vector search engine", version: "1.18.3" });
       try {
         let body: unknown;
         if (request.method !== "GET" && request.method !== "DELETE") {
@@ -328,7 +363,14 @@ export function startQdrant(options: { apiKey?: string } = {}): QdrantStandIn {
           });
         }
         const result = await handle(request.method, path, url.searchParams, body);
-        return Response.json({ result, status: "ok", time: 0.0001 });
+        const answer = JSON.stringify({ result, status: "ok", time: 0.0001 });
+        const headers = { "content-type": "application/json" };
+        // Packed whenever the client takes it, as the real server does.
+        return request.headers.get("accept-encoding")?.includes("gzip")
+          ? new Response(Bun.gzipSync(answer, { level: 1 }), {
+              headers: { ...headers, "content-encoding": "gzip" },
+            })
+          : new Response(answer, { headers });
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         if (error.status === 404 && error.message === "") return new Response(null, { status: 404 });
