@@ -86,7 +86,7 @@ async function box(mockPort: number, memory: boolean): Promise<Box> {
   const dataDir = mkdtempSync(join(tmpdir(), "bench-proxy-"));
   folders.push(dataDir);
   const models = testModels();
-  const port = 21_000 + Math.floor(Math.random() * 20_000);
+  const port = 21_000 + Math.floor(Math.random() * 11_000);
   const binary = process.env["RECOLLECT_BINARY"];
   const command = binary ? [binary] : [process.execPath, join(root, "src/main.ts")];
   const child = Bun.spawn(
@@ -170,7 +170,8 @@ async function added(ours: Target, theirs: Target, requests: number) {
 }
 
 async function portkey(mockPort: number): Promise<Target> {
-  const port = 41_000 + Math.floor(Math.random() * 9000);
+  // Below the ports that clients get for their own ends.
+  const port = 32_000 + Math.floor(Math.random() * 700);
   children.push(
     Bun.spawn(
       [
