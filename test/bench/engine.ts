@@ -19,6 +19,7 @@ import { createVectorIndex } from "../../src/search/vectors.ts";
 import { startTestEngine } from "../support/engine.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
 import { table } from "../../src/bench/corpus.ts";
+import { measureStalls } from "./stall.ts";
 import { createWords } from "./words.ts";
 
 const sizes = process.argv.slice(2).map(Number);
@@ -155,6 +156,9 @@ for (const size of sizes) {
   }
 }
 out(table(rows));
+const largest = Math.min(100_000, Math.max(...sizes));
+for (const { name, worstMs } of await measureStalls(largest, models))
+  out(`main event loop's worst stall, ${name}: ${worstMs.toFixed(1)} ms (goal 10)`);
 out("goals: recall@20 ≥ 0.998; write path ≥ 3,000 rows a second; ≤ 2.5 kB a row");
 
 async function fill(
