@@ -8,6 +8,7 @@ import jobs from "../../migrations/0006_jobs.sql" with { type: "text" };
 import receipts from "../../migrations/0007_receipts.sql" with { type: "text" };
 import quality from "../../migrations/0008_quality.sql" with { type: "text" };
 import backends from "../../migrations/0009_backends.sql" with { type: "text" };
+import configVersion from "../../migrations/0010_config_version.sql" with { type: "text" };
 
 /** `migrations[n]` brings a database from version n to n + 1. */
 export const migrations: readonly { name: string; sql: string }[] = [
@@ -20,4 +21,5 @@ export const migrations: readonly { name: string; sql: string }[] = [
   { name: "0007_receipts", sql: receipts },
   { name: "0008_quality", sql: quality },
   { name: "0009_backends", sql: backends },
+  { name: "0010_config_version", sql: configVersion },
 ];

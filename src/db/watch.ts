@@ -1,7 +1,7 @@
-/** Notices writes, this connection's and those of others, so that what is cached can be believed. */
-import type { Database } from "bun:sqlite";
+/** Notices changes of keys, providers and settings, this connection's and those of others, so that what is cached can be believed. */
+import type { Database, Statement } from "bun:sqlite";
 
-/** A value that changes whenever anything was written. */
+/** A value that changes whenever one of them was written. */
 export interface Watch {
   (): number;
   /** The next call asks SQLite, however fresh the last answer is. */
@@ -10,11 +10,7 @@ export interface Watch {
 
 /** Asking SQLite costs microseconds several times a request; `forMs` believes the last answer for that long. */
 export function createWatch(db: Database, forMs = 0): Watch {
-  const query = db.prepare<{ data_version: number; changes: number }, []>(
-    "SELECT data_version, total_changes() AS changes FROM pragma_data_version",
-  );
-  let version = -1;
-  let changes = -1;
+  let query: Statement<{ n: number }, []> | null = null;
   let value = 0;
   let until = 0;
   const watch = () => {
@@ -23,12 +19,8 @@ export function createWatch(db: Database, forMs = 0): Watch {
       if (at < until) return value;
       until = at + forMs;
     }
-    const now = query.get()!;
-    if (now.data_version !== version || now.changes !== changes) {
-      version = now.data_version;
-      changes = now.changes;
-      value++;
-    }
+    query ??= db.prepare<{ n: number }, []>("SELECT n FROM config_version");
+    value = query.get()!.n;
     return value;
   };
   return Object.assign(watch, { forget: () => void (until = 0) });
