@@ -179,7 +179,8 @@ describe("whatever is stored, changed, moved and deleted", () => {
             clock += one.n % 3;
             const key = one.other === null ? null : `${one.other} ${clock} ${seqs.length}`;
             add(db, 1 + (one.n % 3), { ...of, content: one.content, key, createdAt });
-          } else if (one.act === "edit") set("content = ?", one.content);
+          } else if (one.act === "edit")
+            set("content = ?, updated_at = ?", one.content, clock - (one.n % 4) * 500);
           else if (one.act === "status") set("status = ?", memoryStatuses[one.n % 4]!);
           else if (one.act === "type") set("type = ?, tokens = ?", memoryTypes[one.n % 4]!, one.n);
           else if (one.act === "owner") set("owner_id = ?", 1 + (one.n % 3));
@@ -202,7 +203,8 @@ describe("whatever is stored, changed, moved and deleted", () => {
               q,
             };
             const order = one.n % 5 === 0 ? "asc" : "desc";
-            const page = { limit: 1 + (one.n % 7), offset: one.cut % 9, sort: "createdAt", order } as const;
+            const sort = one.cut % 3 === 0 ? "updatedAt" : "createdAt";
+            const page = { limit: 1 + (one.n % 7), offset: one.cut % 9, sort, order } as const;
             const found = find(filter, page);
             // Before anything is in a block the rows themselves are asked.
             if (found === null) continue;
@@ -413,6 +415,8 @@ describe("in the engine", () => {
       { order: "asc" },
       { type: "factual" },
       { sort: "updatedAt" },
+      { sort: "lastAccessedAt" },
+      { sort: "updatedAt", q: "", owner: null },
       { q: "gh" },
       { q: "É" },
       { q: "É", status: undefined },

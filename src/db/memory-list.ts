@@ -28,7 +28,7 @@ export type Page = {
   /** Few rows match the text filter, so that all are read to find them. */
   rare?: boolean;
   /** All matches, when they are known. */
-  among?: readonly number[];
+  among?: readonly number[] | undefined;
 };
 
 export type Counts = { total: number; tokens: number; byType: Record<MemoryType, number> };
@@ -104,20 +104,28 @@ export function memoriesAmong(db: Database, filter: MemoryFilter, seqs: readonly
     .all(JSON.stringify(seqs), ...values);
 }
 
+export type MatchingRow = {
+  seq: number;
+  type: MemoryType;
+  tokens: number;
+  created_at: number;
+  updated_at: number;
+};
+
 /** What lists count and order by, of the matches among some rows: those after a seq, or these. */
 export function matchingRows(
   db: Database,
   filter: MemoryFilter,
   among: { after: number } | { seqs: readonly number[] },
-): { seq: number; type: MemoryType; tokens: number; created_at: number }[] {
+): MatchingRow[] {
   const { where, values } = conditions(filter, "rows");
   const [part, value] =
     "after" in among
       ? ["m.seq > ?", among.after]
       : ["m.seq IN (SELECT value FROM json_each(?))", JSON.stringify(among.seqs)];
   return db
-    .query<{ seq: number; type: MemoryType; tokens: number; created_at: number }, SQLQueryBindings[]>(
-      `SELECT m.seq, m.type, m.tokens, m.created_at FROM memories m WHERE ${part} AND ${where}`,
+    .query<MatchingRow, SQLQueryBindings[]>(
+      `SELECT m.seq, m.type, m.tokens, m.created_at, m.updated_at FROM memories m WHERE ${part} AND ${where}`,
     )
     .all(value!, ...values);
 }

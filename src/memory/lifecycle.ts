@@ -16,7 +16,7 @@ import type { DeletionProof, IndexProbe, QdrantProof } from "./delete.ts";
 import { cleanContent, cleanKey, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
 import { MANY_ROWS } from "../search/purge.ts";
-import type { Found, TextFinder } from "../search/texts/find.ts";
+import type { Found, TextFinder, Wanted } from "../search/texts/find.ts";
 import type { Purge } from "./purge.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject, Memory, MemoryOrigin, MemoryStatus, MemoryType, MemoryVersion } from "./types.ts";
@@ -259,21 +259,24 @@ export function createMemories(deps: MemoriesDeps) {
 
   function listNow(filter: MemoryFilter, input: ListInput): { counts: Counts; rows: MemoryRow[] } {
     const { limit, offset, sort = "createdAt", order = "desc" } = input;
-    const page = { limit, offset, sort, order };
-    const found = sort === "createdAt" ? pageOf(filter, page) : filter.q ? deps.find(filter, "all") : null;
-    const counts = found?.counts ?? countMemories(db, filter);
-    if (counts.total <= offset) return { counts, rows: [] };
-    if (found === null) {
-      const rare = Boolean(filter.q) && counts.total < RARE;
-      return { counts, rows: listMemories(db, filter, { ...page, rare }) };
+    const page = { limit, offset, order };
+    if (sort === "lastAccessedAt") {
+      // What changes with every recall is in no index.
+      const found = filter.q ? deps.find(filter, "all") : null;
+      const counts = found?.counts ?? countMemories(db, filter);
+      return { counts, rows: listMemories(db, filter, { ...page, sort, among: found?.seqs }) };
     }
-    if (sort === "createdAt") return { counts, rows: memoryRows(db, found.seqs) };
-    return { counts, rows: listMemories(db, filter, { ...page, among: found.seqs }) };
+    const found = pageOf(filter, { ...page, sort });
+    if (found !== null) return { counts: found.counts, rows: memoryRows(db, found.seqs) };
+    const counts = countMemories(db, filter);
+    if (counts.total <= offset) return { counts, rows: [] };
+    const rare = Boolean(filter.q) && counts.total < RARE;
+    return { counts, rows: listMemories(db, filter, { ...page, sort, rare }) };
   }
 
-  /** The page by the copy of the texts, where an index on owner and status would be walked for long. */
-  function pageOf(filter: MemoryFilter, page: Page): Found | null {
-    if (filter.q) return deps.find(filter, page);
+  /** The page by the copy of the texts, where rows or an index would be walked for long. */
+  function pageOf(filter: MemoryFilter, page: Exclude<Wanted, string>): Found | null {
+    if (filter.q || page.sort === "updatedAt") return deps.find(filter, page);
     if (filter.sessionId !== undefined) return null;
     if (filter.type === undefined && filter.origin === undefined) return null;
     const matches = countMemories(db, filter).total;

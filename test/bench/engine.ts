@@ -12,6 +12,7 @@ import { openStatic } from "../../src/embed/static.ts";
 import { sqliteVecPath } from "../../src/native.ts";
 import { embedBatch } from "../../src/search/indexing.ts";
 import { ensureLexical } from "../../src/search/lexical-tables.ts";
+import { fillTexts, wantsFilling } from "../../src/search/texts/fill.ts";
 import { nearestRows, itemOf } from "../../src/search/vector-store.ts";
 import { activeSpace, ensureVectors } from "../../src/search/vector-tables.ts";
 import { createSight } from "../../src/search/predicate.ts";
@@ -195,6 +196,8 @@ async function fill(
         });
       }
     }).immediate();
+    // The copy of texts for lists with `q` is made behind; here its time and bytes count as well.
+    if (wantsFilling(db)) for (const _step of fillTexts(db));
     for (;;) {
       const { more } = await embedBatch({ db, embedder, quantization: "none", vec0, now: Date.now() }, 512);
       if (!more) break;

@@ -16,6 +16,7 @@ const SIGNATURE_BITS = 16_384;
 export interface TextRow {
   readonly seq: number;
   readonly createdAt: number;
+  readonly updatedAt: number;
   readonly tokens: number;
   readonly flags: number;
   readonly text: Uint8Array;
@@ -26,6 +27,7 @@ export interface Columns {
   readonly base: number;
   readonly n: number;
   readonly createdAt: Float64Array;
+  readonly updatedAt: Float64Array;
   readonly seqs: Uint32Array;
   readonly tokens: Uint32Array;
   readonly ends: Uint32Array;
@@ -98,7 +100,8 @@ export function pack(rows: readonly TextRow[]): Packed[] {
 export const hasRoom = (bytes: number): boolean => bytes < BLOCK_BYTES;
 
 const HEADER = 16;
-const ROW_BYTES = 8 + 4 + 4 + 4 + 2;
+/** What the columns hold of a row. */
+export const ROW_BYTES = 8 + 8 + 4 + 4 + 4 + 2;
 
 function packOne(rows: readonly TextRow[]): Packed {
   const first = rows[0]!.seq;
@@ -113,6 +116,7 @@ function packOne(rows: readonly TextRow[]): Packed {
     text.set(row.text, end);
     end += row.text.length;
     made.createdAt[i] = row.createdAt;
+    made.updatedAt[i] = row.updatedAt;
     made.seqs[i] = row.seq - first;
     made.tokens[i] = row.tokens;
     made.ends[i] = end;
@@ -134,6 +138,7 @@ export function openColumns(bytes: Uint8Array): Columns {
     base,
     n,
     createdAt: new Float64Array(buffer, next(8), n),
+    updatedAt: new Float64Array(buffer, next(8), n),
     seqs: new Uint32Array(buffer, next(4), n),
     tokens: new Uint32Array(buffer, next(4), n),
     ends: new Uint32Array(buffer, next(4), n),
@@ -146,6 +151,7 @@ export function unpack(columns: Columns, text: Uint8Array): TextRow[] {
   return Array.from({ length: columns.n }, (_, i) => ({
     seq: columns.base + columns.seqs[i]!,
     createdAt: columns.createdAt[i]!,
+    updatedAt: columns.updatedAt[i]!,
     tokens: columns.tokens[i]!,
     flags: columns.flags[i]!,
     text: text.subarray(i === 0 ? 0 : columns.ends[i - 1], columns.ends[i]),

@@ -27,10 +27,11 @@ interface Source {
   pinned: number;
   tokens: number;
   created_at: number;
+  updated_at: number;
 }
 
 const SOURCE =
-  "SELECT seq, owner_id, type, key, content, origin, status, pinned, tokens, created_at FROM memories";
+  "SELECT seq, owner_id, type, key, content, origin, status, pinned, tokens, created_at, updated_at FROM memories";
 
 /** Whether so much waits that it is worth making blocks of it. */
 export function wantsFilling(db: Database): boolean {
@@ -179,6 +180,7 @@ function textRow(row: Source): TextRow {
   return {
     seq: row.seq,
     createdAt: row.created_at,
+    updatedAt: row.updated_at,
     tokens: row.tokens,
     flags: facetBits({ ...row, pinned: row.pinned === 1 }).bits,
     text: blockText(row.content, row.key),

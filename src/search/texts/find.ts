@@ -3,16 +3,22 @@
  * their texts, the few other rows by the filters' own SQL. The result is that of the SQL over all rows.
  */
 import type { Database } from "bun:sqlite";
-import { countMemories, matchingRows, type Counts, type MemoryFilter } from "../../db/memory-list.ts";
+import { countMemories, matchingRows } from "../../db/memory-list.ts";
+import type { Counts, MatchingRow, MemoryFilter } from "../../db/memory-list.ts";
 import { memoryTypes } from "../../memory/types.ts";
 import { fold } from "../../text/fold.ts";
-import { facetBits, mayHold, needleBits, openColumns, typeNumber, type Columns } from "./block.ts";
+import { facetBits, mayHold, needleBits, openColumns, ROW_BYTES, typeNumber, type Columns } from "./block.ts";
 import { blockPlaces, looseRows, sealedUntil, type BlockPlace } from "./tables.ts";
 import { WAITING_ROWS } from "./fill.ts";
 
-/** What a caller wants of the matches: a page in the order of creation, all of them (ascending), or their counts alone. */
+/** What a caller wants of the matches: a page in an order, all of them (ascending), or their counts alone. */
 export type Wanted =
-  | { readonly order: "asc" | "desc"; readonly offset: number; readonly limit: number }
+  | {
+      readonly sort: "createdAt" | "updatedAt";
+      readonly order: "asc" | "desc";
+      readonly offset: number;
+      readonly limit: number;
+    }
   | "all"
   | "counts";
 
@@ -36,15 +42,18 @@ const KEPT_MS = 60_000;
 /** An owner with so few rows has them read. */
 const FEW_ROWS = 500;
 
+/** What was read of a block. */
 interface Block {
   readonly stamp: number;
-  readonly grams: Uint8Array;
-  readonly body: Body | null;
+  grams: Uint8Array | null;
+  columns: Columns | null;
+  text: Buffer | null;
 }
 
-interface Body {
-  readonly columns: Columns;
-  readonly text: Buffer;
+/** A folded part of a text, and the bits of the signatures of blocks that may hold it. */
+interface Needle {
+  readonly bytes: Buffer;
+  readonly bits: readonly number[];
 }
 
 export interface TextFinderOptions {
@@ -75,28 +84,37 @@ export function createTextFinder(db: Database, options: TextFinderOptions = {}):
     timer = null;
   }
 
-  function bodyOf(place: BlockPlace): Body {
-    const { columns, text } = readBody.get(place.id)!;
+  /**
+   * The block with what the needle asks for, null when it cannot hold it. `whole`: all that is asked for fits into memory
+   * together.
+   */
+  function open(place: BlockPlace, needle: Needle, whole: boolean): Block | null {
+    let block = kept.get(place.id);
+    if (block?.stamp !== place.stamp) {
+      block = { stamp: place.stamp, grams: null, columns: null, text: null };
+      kept.set(place.id, block);
+    }
+    if (needle.bits.length > 0) {
+      block.grams ??= readGrams.get(place.id)!.grams;
+      if (!mayHold(block.grams, needle.bits)) return null;
+    }
+    const textless = needle.bytes.length === 0;
+    if (block.columns !== null && (textless || block.text !== null)) return block;
+    const read = { ...block, ...(textless ? columnsOf(place) : bodyOf(place)) };
+    if (whole) {
+      kept.set(place.id, read);
+      keptBytes += textless ? read.columns.n * ROW_BYTES : place.size;
+    }
+    return read;
+  }
+
+  const columnsOf = ({ id }: BlockPlace) => ({ columns: openColumns(readColumns.get(id)!.columns) });
+
+  function bodyOf({ id }: BlockPlace) {
+    const { columns, text } = readBody.get(id)!;
     const opened = openColumns(columns);
     if (opened.ends.at(-1) !== text.length) throw new RangeError("The texts of a block are not whole.");
     return { columns: opened, text: Buffer.from(text.buffer, text.byteOffset, text.byteLength) };
-  }
-
-  /** The body of a block unless it cannot hold the needle. `whole`: all bodies asked for fit into memory together. */
-  function open(place: BlockPlace, bits: readonly number[], whole: boolean): Body | null {
-    let block = kept.get(place.id);
-    if (block?.stamp !== place.stamp) {
-      block = { stamp: place.stamp, grams: readGrams.get(place.id)!.grams, body: null };
-      kept.set(place.id, block);
-    }
-    if (!mayHold(block.grams, bits)) return null;
-    if (block.body !== null) return block.body;
-    const body = bodyOf(place);
-    if (whole) {
-      kept.set(place.id, { ...block, body });
-      keptBytes += place.size;
-    }
-    return body;
   }
 
   /** Blocks that are gone or changed are not kept any longer; all go when nobody has asked for a while. */
@@ -131,8 +149,8 @@ export function createTextFinder(db: Database, options: TextFinderOptions = {}):
     if (rows <= fewRows || (waiting > 2 * WAITING_ROWS && waiting > rows / 2)) return null;
 
     if (keptBytes > KEPT_BYTES) forget();
-    const needle = Buffer.from(fold(filter.q ?? ""));
-    const bits = needleBits(needle);
+    const bytes = Buffer.from(fold(filter.q ?? ""));
+    const needle = { bytes, bits: needleBits(bytes) };
     const places = blockPlaces(db, ownerId);
     const whole = places.reduce((sum, place) => sum + place.size, 0) <= KEPT_BYTES;
     const loose = new Set(looseRows(db));
@@ -142,12 +160,12 @@ export function createTextFinder(db: Database, options: TextFinderOptions = {}):
     if (typeof wanted === "object" && wanted.order === "desc") places.reverse();
     for (const place of places) {
       if (place.stamp === 0) {
-        const { base, seqs } = openColumns(readColumns.get(place.id)!.columns);
+        const { base, seqs } = columnsOf(place).columns;
         for (const seq of seqs) unsure.add(base + seq);
         continue;
       }
-      const body = open(place, bits, whole);
-      if (body !== null) look(body, needle, hits);
+      const block = open(place, needle, whole);
+      if (block !== null) look(block, bytes, hits);
     }
     for (const row of matchingRows(db, filter, { after: sealed })) hits.addRow(row);
     if (unsure.size > 0) for (const row of matchingRows(db, filter, { seqs: [...unsure] })) hits.addRow(row);
@@ -166,6 +184,7 @@ function createHits(
   wanted: Wanted,
 ) {
   const collect = wanted === "counts" ? null : wanted === "all" ? collectAll() : collectPage(wanted);
+  const time = typeof wanted === "object" ? wanted.sort : "createdAt";
   const n = [0, 0, 0, 0];
   let tokens = 0;
   const add = (seq: number, at: number, more: number, type: number) => {
@@ -177,13 +196,15 @@ function createHits(
     /** Row `i` of a block, when it fits the filters beside the text. */
     addFrom(columns: Columns, i: number): void {
       const flags = columns.flags[i]!;
-      const at = columns.createdAt[i]!;
-      if ((flags & mask) !== bits || !(at < olderThan)) return;
+      if ((flags & mask) !== bits || !(columns.createdAt[i]! < olderThan)) return;
       const seq = columns.base + columns.seqs[i]!;
-      if (loose.size === 0 || !loose.has(seq)) add(seq, at, columns.tokens[i]!, typeNumber(flags));
+      if (loose.size > 0 && loose.has(seq)) return;
+      add(seq, columns[time][i]!, columns.tokens[i]!, typeNumber(flags));
     },
-    addRow: (row: ReturnType<typeof matchingRows>[number]) =>
-      add(row.seq, row.created_at, row.tokens, memoryTypes.indexOf(row.type)),
+    addRow(row: MatchingRow): void {
+      const at = time === "createdAt" ? row.created_at : row.updated_at;
+      add(row.seq, at, row.tokens, memoryTypes.indexOf(row.type));
+    },
     counts(): Counts {
       const byType = Object.fromEntries(memoryTypes.map((type, i) => [type, n[i]!])) as Counts["byType"];
       return { total: n.reduce((sum, one) => sum + one, 0), tokens, byType };
@@ -200,7 +221,7 @@ function collectAll() {
   };
 }
 
-/** Keeps the rows that come first in the order of creation; the first `offset` of them are left out in the end. */
+/** Keeps the rows that come first; the first `offset` of them are left out in the end. */
 function collectPage({ order, offset, limit }: Exclude<Wanted, string>) {
   type Row = { seq: number; at: number };
   const sign = order === "asc" ? 1 : -1;
@@ -224,15 +245,15 @@ function collectPage({ order, offset, limit }: Exclude<Wanted, string>) {
   };
 }
 
-function look({ columns, text }: Body, needle: Buffer, hits: ReturnType<typeof createHits>): void {
-  const { n, ends } = columns;
+function look({ columns, text }: Block, needle: Buffer, hits: ReturnType<typeof createHits>): void {
+  const { n, ends } = columns!;
   if (needle.length === 0) {
-    for (let i = 0; i < n; i++) hits.addFrom(columns, i);
+    for (let i = 0; i < n; i++) hits.addFrom(columns!, i);
     return;
   }
   let row = 0;
-  for (let at = text.indexOf(needle); at >= 0; at = text.indexOf(needle, ends[row++])) {
+  for (let at = text!.indexOf(needle); at >= 0; at = text!.indexOf(needle, ends[row++])) {
     while (ends[row]! <= at) row++;
-    hits.addFrom(columns, row);
+    hits.addFrom(columns!, row);
   }
 }

@@ -9,7 +9,7 @@ import { getMeta, setMeta } from "../../db/meta.ts";
 import { transact } from "../../db/open.ts";
 
 /** Bump when blocks get another form, or `fold` another result. */
-const BLOCK_VERSION = 1;
+const BLOCK_VERSION = 2;
 const SEALED = "texts_sealed";
 
 /** `stamp` 0: a row was deleted and the texts are gone. Else another number each time the block is written. */
@@ -82,6 +82,7 @@ const watched = [
   "pinned",
   "tokens",
   "created_at",
+  "updated_at",
 ] as const;
 
 function create(db: Database): void {
