@@ -6,7 +6,9 @@ import { clearTexts } from "../search/texts/tables.ts";
 import { breathe } from "./breathe.ts";
 
 /** How long after a change it is looked whether there is enough to do. */
-const LATER_MS = 2000;
+const SOON_MS = 2000;
+/** How long little may wait: what was changed or deleted is out of the copy by then. */
+const LATER_MS = 60_000;
 
 export type TextFillerDeps = {
   db: Database;
@@ -19,11 +21,20 @@ export function createTextFiller({ db, log, giveWay = breathe }: TextFillerDeps)
   let started = false;
   let stopped = false;
   let anew = false;
+  /** Since when little waits. */
+  let little: number | null = null;
   let timer: ReturnType<typeof setTimeout> | null = null;
+  let due = 0;
   let running: Promise<void> = Promise.resolve();
 
-  function wake(): void {
-    if (!started || stopped || timer !== null) return;
+  function wake(after = SOON_MS): void {
+    if (!started || stopped) return;
+    const at = performance.now() + after;
+    if (timer !== null) {
+      if (due <= at) return;
+      clearTimeout(timer);
+    }
+    due = at;
     timer = setTimeout(() => {
       timer = null;
       running = running.then(work).catch((error: unknown) => {
@@ -32,15 +43,22 @@ export function createTextFiller({ db, log, giveWay = breathe }: TextFillerDeps)
         if (error instanceof RangeError) anew = true;
         wake();
       });
-    }, LATER_MS);
+    }, after);
     timer.unref();
   }
 
   async function work(): Promise<void> {
     if (anew) clearTexts(db);
     anew = false;
-    if (!wantsFilling(db)) return;
-    for (const _step of fillTexts(db)) {
+    const wanted = wantsFilling(db);
+    if (wanted === "later") {
+      little ??= performance.now();
+      const left = little + LATER_MS - performance.now();
+      if (left > 0) return wake(left);
+    }
+    little = null;
+    if (wanted === null) return;
+    for (const _step of fillTexts(db, wanted === "now" ? "all" : "changes")) {
       if (stopped) return;
       await giveWay();
     }
@@ -53,7 +71,7 @@ export function createTextFiller({ db, log, giveWay = breathe }: TextFillerDeps)
       wake();
     },
     /** Looks soon whether there is enough to do; called after every change. */
-    wake,
+    wake: () => wake(),
     start(): void {
       started = true;
       wake();

@@ -197,7 +197,7 @@ async function fill(
       }
     }).immediate();
     // The copy of texts for lists with `q` is made behind; here its time and bytes count as well.
-    if (wantsFilling(db)) for (const _step of fillTexts(db));
+    if (wantsFilling(db) !== null) for (const _step of fillTexts(db));
     for (;;) {
       const { more } = await embedBatch({ db, embedder, quantization: "none", vec0, now: Date.now() }, 512);
       if (!more) break;

@@ -33,20 +33,24 @@ interface Source {
 const SOURCE =
   "SELECT seq, owner_id, type, key, content, origin, status, pinned, tokens, created_at, updated_at FROM memories";
 
-/** Whether so much waits that it is worth making blocks of it. */
-export function wantsFilling(db: Database): boolean {
+/** What there is to fill: so much that it is worth it now, some changes that can wait, or nothing. */
+export function wantsFilling(db: Database): "now" | "later" | null {
   const n = (sql: string, ...values: number[]) =>
     db.query<{ n: number | null }, number[]>(`SELECT ${sql} AS n`).get(...values)!.n ?? 0;
   const waiting = n("(SELECT max(seq) FROM memories)") - sealedUntil(db);
-  if (waiting >= WAITING_ROWS) return true;
-  const some = (table: string, limit: number) =>
-    n(`(SELECT count(*) FROM (SELECT 1 FROM ${table} LIMIT ?))`, limit) === limit;
-  return some("memory_texts WHERE stamp = 0", STALE_BLOCKS) || some("memory_texts_loose", LOOSE_ROWS);
+  if (waiting >= WAITING_ROWS) return "now";
+  const stale = n(
+    "(SELECT count(*) FROM (SELECT 1 FROM memory_texts WHERE stamp = 0 LIMIT ?))",
+    STALE_BLOCKS,
+  );
+  const loose = looseRows(db, LOOSE_ROWS).length;
+  if (stale === STALE_BLOCKS || loose === LOOSE_ROWS) return "now";
+  return stale + loose > 0 ? "later" : null;
 }
 
-/** Fills all there is to fill, a transaction of some milliseconds between two values. */
-export function* fillTexts(db: Database): Generator<void> {
-  while (transact(db, () => seal(db))) yield;
+/** Fills all there is to fill (`changes`: not the new rows), a transaction of some milliseconds between two values. */
+export function* fillTexts(db: Database, what: "all" | "changes" = "all"): Generator<void> {
+  while (what === "all" && transact(db, () => seal(db))) yield;
   while (transact(db, () => refill(db) || place(db))) yield;
 }
 
