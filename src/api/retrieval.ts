@@ -100,7 +100,8 @@ export function retrievalOperations({ engine, providers, models }: RetrievalDeps
       method: "post",
       path: "/api/memory/reindex",
       summary: "Embed what has no vector yet",
-      description: "`force` embeds everything anew and is management's. Answers at once; see the events.",
+      description:
+        "`force` embeds everything anew (without `apiKeyId` the copy of texts for `q` is made anew too) and is management's. Answers at once; see the events.",
       access: "write:memory",
       owner: "span",
       exclusive: "reindex",

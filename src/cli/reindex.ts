@@ -5,7 +5,11 @@ import { exit, expectArgs } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 
 export const verb: Verb = {
-  usage: ["recollect reindex [--force]", "", "  --force  embed everything anew, not only what is missing"],
+  usage: [
+    "recollect reindex [--force]",
+    "",
+    "  --force  embed everything anew, not only what is missing; make the copy of texts for lists with q anew",
+  ],
   options: { force: { type: "boolean" } },
   async run(call) {
     expectArgs(call);
