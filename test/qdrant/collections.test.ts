@@ -74,6 +74,22 @@ test("another model of the same size is another version", async () => {
   });
 });
 
+test("appliances that start in the same moment make one collection", async () => {
+  const name = target.name();
+  const other = await target.connect();
+  // As a cluster does while the shards of a new collection come up.
+  target.proxy.fault({
+    when: (method, path) => method === "GET" && path === `/collections/${name}__1`,
+    status: 500,
+    times: 1,
+  });
+  const both = await Promise.all([openCollection(q, options(name)), openCollection(other, options(name))]);
+  expect(both.map((one) => one.physical)).toEqual([`${name}__1`, `${name}__1`]);
+  expect(both.filter((one) => one.created)).toHaveLength(1);
+  target.proxy.heal();
+  expect(await infoOf(q, `${name}__2`)).toBeNull();
+});
+
 test("a foreign collection is used when it fits, and else never written to", async () => {
   const name = target.name();
   await q.call("write", (api, init) =>

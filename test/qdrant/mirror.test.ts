@@ -215,6 +215,14 @@ run("what was there before is filled in, and changes follow in the outbox", asyn
   expect(await points(box.connection.collection)).toEqual([]);
 });
 
+run("the outbox and the fill that ask at once get one collection", async () => {
+  const box = openBox(target.name(), { idle: true });
+  const q = (await box.mirror.connect())!;
+  const ask = () => box.mirror.open(q, box.mirror.sourceOf("memory")!, embedder);
+  const [one, other] = await Promise.all([ask(), ask()]);
+  expect(other).toBe(one);
+});
+
 run("an outage under load loses nothing and is said in words", async () => {
   const box = openBox(target.name());
   box.put("The first one");

@@ -92,17 +92,27 @@ function field(payload: Record<string, unknown>, key: string): unknown {
 }
 const valuesOf = (value: unknown): unknown[] => (value == null ? [] : Array.isArray(value) ? value : [value]);
 
+function needIndex(collection: Collection, key: string, types: string): string {
+  const index = collection.indexes.get(key);
+  if (index !== undefined) return index;
+  throw new Refusal(
+    400,
+    `Bad request: Index required but not found for "${key}" of one of the following types: [${types}]. Help: Create an index for this key or use a different filter.`,
+  );
+}
+
 function holds(collection: Collection, condition: Condition, point: Point): boolean {
   if ("has_id" in condition) return condition.has_id.includes(point.id);
-  if ("is_empty" in condition) return valuesOf(field(point.payload, condition.is_empty.key)).length === 0;
-  if ("is_null" in condition) return field(point.payload, condition.is_null.key) === null;
+  if ("is_empty" in condition) {
+    needIndex(collection, condition.is_empty.key, "any");
+    return valuesOf(field(point.payload, condition.is_empty.key)).length === 0;
+  }
+  if ("is_null" in condition) {
+    needIndex(collection, condition.is_null.key, "any");
+    return field(point.payload, condition.is_null.key) === null;
+  }
   if (!("key" in condition)) return matches(collection, condition, point);
-  const index = collection.indexes.get(condition.key);
-  if (index === undefined)
-    throw new Refusal(
-      400,
-      `Bad request: Index required but not found for "${condition.key}" of one of the following types: [${condition.range ? "integer, float" : "keyword"}]. Help: Create an index for this key or use a different filter.`,
-    );
+  const index = needIndex(collection, condition.key, condition.range ? "integer, float" : "keyword");
   const values = valuesOf(field(point.payload, condition.key));
   const { match, range } = condition;
   if (match) {

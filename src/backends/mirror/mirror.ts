@@ -72,6 +72,8 @@ export function createMirror(deps: MirrorDeps) {
   let client: { key: string; q: Promise<Qdrant> } | null = null;
   /** Notes and old collections of this run, by kind. */
   const opened = new Map<Kind, Opened>();
+  /** Settles when the last search for a kind's collection has ended. */
+  const opening = new Map<Kind, Promise<void>>();
 
   const metaName = (name: string): string => `qdrant:${name}`;
   const filled = (source: MirrorSource, connection: QdrantConnection): Filled | null => {
@@ -126,6 +128,28 @@ export function createMirror(deps: MirrorDeps) {
     const name = source.collection(connection.collection);
     const known = opened.get(source.kind);
     if (known?.name === name && known.signature === embedder.signature) return known;
+    // The outbox and the fill come here at the same time, and a collection is made once.
+    const turn = (opening.get(source.kind) ?? Promise.resolve()).then(() => {
+      const now = opened.get(source.kind);
+      return now?.name === name && now.signature === embedder.signature
+        ? now
+        : find(q, source, embedder, connection, name);
+    });
+    const settled = turn.then(
+      () => {},
+      () => {},
+    );
+    opening.set(source.kind, settled);
+    return turn;
+  }
+
+  async function find(
+    q: Qdrant,
+    source: MirrorSource,
+    embedder: Embedder,
+    connection: QdrantConnection,
+    name: string,
+  ): Promise<Opened> {
     const before = filled(source, connection);
     const found = await openCollection(q, {
       name,

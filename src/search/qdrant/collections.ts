@@ -163,14 +163,28 @@ async function versioned(
       return { physical: known, created: false };
     }
   }
-  for (let n = highest + 1; ; n++) {
-    const physical = `${prefix}${n}`;
+  const physical = `${prefix}${highest + 1}`;
+  try {
+    await createCollection(q, physical, options);
+    return { physical, created: true };
+  } catch (thrown) {
+    if (!(thrown instanceof QdrantError && thrown.fault === "conflict")) throw thrown;
+    // Another appliance made it in the same moment: looked at again, it is ours too where it fits.
+    await shardsUp(q, physical);
+    return versioned(q, options, current);
+  }
+}
+
+/** A cluster answers 500 about a collection that was made just now, until its shards are up. */
+async function shardsUp(q: Qdrant, physical: string): Promise<void> {
+  // Fewer tries than open the breaker.
+  for (const pause of [100, 300, 900]) {
     try {
-      await createCollection(q, physical, options);
-      return { physical, created: true };
+      await infoOf(q, physical);
+      return;
     } catch (thrown) {
-      // Another appliance made it in the same moment.
-      if (!(thrown instanceof QdrantError && thrown.fault === "conflict")) throw thrown;
+      if (!(thrown instanceof QdrantError && thrown.fault === "server")) throw thrown;
+      await Bun.sleep(pause);
     }
   }
 }
