@@ -56,28 +56,29 @@ export function createMetrics(): Metrics {
   const counted = new Map<string, MetricsSnapshot["counters"][number]>();
   const observed = new Map<string, MetricsSnapshot["histograms"][number]>();
   const levels = new Map<string, MetricsSnapshot["gauges"][number]>();
-  const counter: Metrics["counter"] = (name, labels = {}) => {
-    const text = labelText(labels);
-    const row = counted.get(name + text) ?? [name, text, 0];
-    counted.set(name + text, row);
-    return (by = 1) => void (row[2] += by);
+  const countedRow = (name: CounterName, labels?: Labels) => {
+    const text = labels ? labelText(labels) : "";
+    let row = counted.get(name + text);
+    if (!row) counted.set(name + text, (row = [name, text, 0]));
+    return row;
   };
-  const histogram: Metrics["histogram"] = (name, labels = {}) => {
-    const text = labelText(labels);
-    const row = observed.get(name + text) ?? [name, text, seconds.map(() => 0).concat(0), 0];
-    observed.set(name + text, row);
-    return (value) => {
-      let at = 0;
-      while (at < seconds.length && !(value <= seconds[at]!)) at++;
-      row[2][at] = row[2][at]! + 1;
-      row[3] += value;
-    };
+  const observedRow = (name: HistogramName, labels?: Labels) => {
+    const text = labels ? labelText(labels) : "";
+    let row = observed.get(name + text);
+    if (!row) observed.set(name + text, (row = [name, text, seconds.map(() => 0).concat(0), 0]));
+    return row;
   };
   return {
-    counter,
-    histogram,
-    count: (name, labels, by) => counter(name, labels)(by),
-    observe: (name, value, labels) => histogram(name, labels)(value),
+    counter(name, labels) {
+      const row = countedRow(name, labels);
+      return (by = 1) => void (row[2] += by);
+    },
+    histogram(name, labels) {
+      const row = observedRow(name, labels);
+      return (value) => put(row, value);
+    },
+    count: (name, labels, by = 1) => void (countedRow(name, labels)[2] += by),
+    observe: (name, value, labels) => put(observedRow(name, labels), value),
     set(name, value, labels = {}) {
       const text = labelText(labels);
       levels.set(name + text, [name, text, value]);
@@ -89,6 +90,13 @@ export function createMetrics(): Metrics {
         gauges: [...levels.values()],
       }),
   };
+}
+
+function put(row: MetricsSnapshot["histograms"][number], value: number): void {
+  let at = 0;
+  while (at < seconds.length && !(value <= seconds[at]!)) at++;
+  row[2][at] = row[2][at]! + 1;
+  row[3] += value;
 }
 
 /** Counts requests and their time to answer by route pattern, which must be the innermost one: mount it per app. */

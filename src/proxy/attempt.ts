@@ -6,12 +6,16 @@ import type { Form, PlacedBlock, Placement, SystemRole, Where } from "../memory/
 import type { ParsedBody } from "./body.ts";
 import { replaceMembers } from "./splice.ts";
 
-export interface AttemptPlan {
+/** What every attempt starts from. */
+export interface Asked {
   wire: Wire;
   body: ParsedBody;
   conversation: Conversation;
   blocks: readonly PlacedBlock[];
   placement: Placement;
+}
+
+interface AttemptPlan {
   /** The model's name as the provider knows it. */
   model: string;
   role: SystemRole;
@@ -28,11 +32,13 @@ export interface AttemptBody {
 
 const FIELDS = ["messages", "input", "instructions", "system"] as const;
 
-export function attemptBody(plan: AttemptPlan): AttemptBody {
-  const { json } = plan.body;
-  const { body, where } = inject(plan.wire, json, plan.conversation, plan.blocks, plan);
+export function attemptBody(asked: Asked, plan: AttemptPlan): AttemptBody {
+  const { wire, blocks, placement } = asked;
+  const { json, text } = asked.body;
+  const { role, form } = plan;
+  const { body, where } = inject(wire, json, asked.conversation, blocks, { role, form, placement });
   const changes: Record<string, string> = {};
-  const next: JsonBody = plan.wire === "chat" && !plan.takesDeveloper ? withoutDeveloper(body) : body;
+  const next: JsonBody = wire === "chat" && !plan.takesDeveloper ? withoutDeveloper(body) : body;
   if (next !== json)
     for (const field of FIELDS) if (next[field] !== json[field]) changes[field] = JSON.stringify(next[field]);
   if (plan.model !== json["model"]) changes["model"] = JSON.stringify(plan.model);
@@ -40,7 +46,7 @@ export function attemptBody(plan: AttemptPlan): AttemptBody {
     const given = json["stream_options"];
     changes["stream_options"] = JSON.stringify({ ...(isObject(given) ? given : {}), include_usage: true });
   }
-  return { bytes: Buffer.from(replaceMembers(plan.body.text, changes, json)), where };
+  return { bytes: Buffer.from(replaceMembers(text, changes, json)), where };
 }
 
 /** `developer` is `system` under a name that older servers do not know. */

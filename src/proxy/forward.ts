@@ -3,21 +3,15 @@
  * refused, then the fallback providers. Every attempt starts from the client's own body.
  */
 import { firstForm, weaker } from "../memory/inject.ts";
-import type { Form, PlacedBlock, Placement, SystemRole, Where } from "../memory/inject.ts";
-import type { Conversation, Wire } from "../memory/conversation.ts";
+import type { Form, SystemRole, Where } from "../memory/inject.ts";
 import { TransportError } from "../upstream/errors.ts";
 import type { Answer } from "../upstream/answer.ts";
 import type { Learned, Upstream } from "../upstream/providers.ts";
 import { systemRoleOf, takesDeveloper } from "../upstream/roles.ts";
 import { attemptBody, wantsUsage } from "./attempt.ts";
-import type { ParsedBody } from "./body.ts";
+import type { Asked } from "./attempt.ts";
 
-export interface ForwardRequest {
-  wire: Wire;
-  body: ParsedBody;
-  conversation: Conversation;
-  blocks: readonly PlacedBlock[];
-  placement: Placement;
+export interface ForwardRequest extends Asked {
   /** The first provider and its fallbacks, each with the model's name there. */
   targets: { upstream: Upstream; model: string }[];
   streaming: boolean;
@@ -94,7 +88,7 @@ async function toOne(
   let refused: Forwarded | null = null;
   let forms = 0;
   for (;;) {
-    const plan = attemptBody({ ...request, model, role, form, takesDeveloper: developer, askUsage });
+    const plan = attemptBody(request, { model, role, form, takesDeveloper: developer, askUsage });
     const { answer, read } = await withRetries(request, upstream, plan.bytes, form !== "none");
     const got: Forwarded = {
       answer,

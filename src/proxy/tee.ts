@@ -3,7 +3,7 @@ import type { Wire } from "../memory/conversation.ts";
 import { AppError } from "../error.ts";
 import type { Answer } from "../upstream/answer.ts";
 import { captureStream } from "../upstream/capture.ts";
-import type { Captured } from "../upstream/capture.ts";
+import type { Capture, Captured } from "../upstream/capture.ts";
 import { isTimeout } from "../upstream/errors.ts";
 import { createFramer, eventData } from "../upstream/sse.ts";
 import { brokenStream } from "./wire.ts";
@@ -25,7 +25,7 @@ export function teeEvents(
   answer: Answer,
   options: { dropUsage: boolean; firstByte(): void; ended(result: Ended): void },
 ): ReadableStream<Uint8Array> {
-  const capture = captureStream(wire);
+  const capture = behind(() => captureStream(wire));
   const framer = createFramer(
     (chunk) => (options.dropUsage && chunk.includes('"prompt_tokens"')) || chunk.includes("data: :"),
     (event) => (options.dropUsage && isUsageChunk(event)) || isCommentAsData(event),
@@ -120,6 +120,25 @@ export function teeEvents(
       Buffer.from((framer.inside() ? "\n\n" : "") + brokenStream(wire, error, captured.responseId)),
     );
   }
+}
+
+/** A capture that reads in the next turn of the loop, when the client's bytes have gone out. */
+function behind(make: () => Capture): Capture {
+  let capture: Capture | null = null;
+  let unread: Buffer[] = [];
+  const read = () => {
+    capture ??= make();
+    for (const chunk of unread) capture.push(chunk);
+    unread = [];
+    return capture;
+  };
+  return {
+    push(chunk) {
+      if (unread.length === 0) setImmediate(read);
+      unread.push(chunk);
+    },
+    finish: () => read().finish(),
+  };
 }
 
 function isUsageChunk(event: Buffer): boolean {

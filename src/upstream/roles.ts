@@ -95,8 +95,15 @@ function decide(subject: RoleSubject, model: string): SystemRole {
 
 /** Whether `developer` messages may be sent as they are. */
 export function takesDeveloper(subject: RoleSubject): boolean {
-  return [subject.id, subject.host].some((name) => matches(DEVELOPER, name) || isAzure(name));
+  let takes = takers.get(subject);
+  if (takes === undefined) {
+    takes = [subject.id, subject.host].some((name) => matches(DEVELOPER, name) || isAzure(name));
+    takers.set(subject, takes);
+  }
+  return takes;
 }
+
+const takers = new WeakMap<RoleSubject, boolean>();
 
 const isAzure = (host: string): boolean =>
   host.endsWith(".openai.azure.com") || host.endsWith(".services.ai.azure.com");
