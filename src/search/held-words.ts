@@ -21,8 +21,8 @@ import { tables } from "./predicate.ts";
 import type { Kind } from "./types.ts";
 
 /** All that is kept in memory, and the most of it for one owner's rows of a kind, in bytes. */
-const CACHE_BYTES = 64 * 2 ** 20;
-const MOST_BYTES = 48 * 2 ** 20;
+const CACHE_BYTES = 96 * 2 ** 20;
+const MOST_BYTES = 64 * 2 ** 20;
 /** Rows that are read at once, without giving way to other calls. */
 const AT_ONCE = 300;
 /** Rows read between two looks at the clock, and how long until other calls get their turn, in milliseconds. */
@@ -42,7 +42,7 @@ export interface Counts {
 export interface HeldWords {
   /**
    * The owner's words as the tables have them now. Null while they are being read, which begins with the first question
-   * and gives way to other calls, and for owners whose words would take more than 48 MB.
+   * and gives way to other calls, and for owners whose words would take more than 64 MB.
    */
   of(kind: Kind, owner: number, counts: Counts): Postings | null;
 }

@@ -8,8 +8,9 @@
 import { BLOCK, PAD, type OpenSimd, type Simd } from "./simd.ts";
 import { dot } from "./vector-store.ts";
 
-/** Up to this many vectors each is measured. */
-export const MEASURE_ALL = 4000;
+/** Up to this many vectors each is measured, and with SIMD. */
+const MEASURE_ALL = 4000;
+const MEASURE_ALL_FAST = 25_000;
 /** How many are measured of more: this share of them, within these bounds. */
 const SHARE = 0.04;
 const LEAST = 1500;
@@ -19,8 +20,8 @@ const READ_MOST = 1200;
 /** Vectors of an owner are kept rounded to bytes up to this many bytes, and beside that as they are; else as bits alone. */
 const WHOLE_BYTES = 16 * 2 ** 20;
 const CODE_BYTES = 40 * 2 ** 20;
-/** Room for more than there are; what is not written yet takes no memory. */
-const GROWTH = 1.25;
+/** Room for more than there are, so that what is added one by one does not have all read anew each time. */
+const roomFor = (total: number) => total + Math.min(10_000, total / 2) + 128;
 /** Fewer vectors are measured as fast without a memory of their own. */
 const LEAST_SIMD = 64;
 /** Up to this many are measured as they are; of more, the rounded ones tell which: a quarter of the bytes to read. */
@@ -43,9 +44,10 @@ export interface Held {
   rows: Float64Array;
   readonly at: Map<number, number> | null;
   n: number;
-  /** Whole vectors, where there is room, and rounded ones (of unit length times 127), where there is room for these. */
+  /** Whole vectors, where there is room, and rounded ones, where there is room for these: code times scale. */
   readonly whole: Float32Array | null;
   readonly codes: Int8Array | null;
+  readonly scales: Float32Array;
   /** By block of {@link BLOCK} rows: byte 0 of each, byte 1 of each, and so on. */
   readonly bits: Uint8Array;
   mean: Float32Array | null;
@@ -66,7 +68,7 @@ export interface Held {
 
 /** Room for `total` vectors, in the form that fits. */
 export function createHeld(dim: number, total: number, openSimd: OpenSimd): Held {
-  const room = Math.ceil((total * GROWTH + 128) / BLOCK) * BLOCK;
+  const room = Math.ceil(roomFor(total) / BLOCK) * BLOCK;
   const stride = Math.ceil(dim / PAD) * PAD;
   const keepWhole = room * stride * 4 <= WHOLE_BYTES;
   const keepCodes = room * stride <= CODE_BYTES;
@@ -80,6 +82,7 @@ export function createHeld(dim: number, total: number, openSimd: OpenSimd): Held
   const at = {
     whole: take(keepWhole ? room * stride * 4 : 0),
     codes: take(keepCodes ? room * stride : 0),
+    scales: take(keepCodes ? room * 4 : 0),
     bits: take(room * bytesOf(dim)),
     sample: take(sample * stride * 4),
     tables: take(bytesOf(dim) * 32),
@@ -98,6 +101,7 @@ export function createHeld(dim: number, total: number, openSimd: OpenSimd): Held
     n: 0,
     whole: keepWhole ? new Float32Array(buffer, at.whole, room * stride) : null,
     codes: keepCodes ? new Int8Array(buffer, at.codes, room * stride) : null,
+    scales: new Float32Array(buffer, at.scales, keepCodes ? room : 0),
     bits: new Uint8Array(buffer, at.bits, room * bytesOf(dim)),
     mean: null,
     sample: new Float32Array(buffer, at.sample, sample * stride),
@@ -133,9 +137,13 @@ export function putHeld(held: Held, row: number, vector: Float32Array): void {
   held.rows[at] = row;
   held.at?.set(row, at);
   held.whole?.set(vector, at * stride);
-  // Of unit length, so no number is beyond ±1; half is added to round.
-  if (codes !== null)
-    for (let d = 0, to = at * stride; d < dim; d++, to++) codes[to] = Math.floor(vector[d]! * 127 + 0.5);
+  if (codes !== null) {
+    // The largest number becomes 127; half is added to round.
+    const most = largest(vector) || 1;
+    held.scales[at] = most / 127;
+    for (let d = 0, to = at * stride; d < dim; d++, to++)
+      codes[to] = Math.floor((vector[d]! * 127) / most + 0.5);
+  }
   setBits(held, at, vector);
   // Every k-th vector, k growing, so that the sample stays spread over all of them.
   const room = held.sample.length / stride;
@@ -185,29 +193,35 @@ export function measure(
   return out.slice(0, n);
 }
 
-/** The same by the rounded vectors, within a few thousandths. */
+/** The same by the rounded vectors, within a thousandth or two. */
 export function measureRoughly(
   held: Held,
   query: Float32Array,
   places: ArrayLike<number> | null,
 ): Float32Array | null {
-  const { simd, stride, codes, list, out, queryCodes } = held;
+  const { simd, stride, codes, scales, list, out, queryCodes } = held;
   if (codes === null) return null;
   const n = places === null ? held.n : places.length;
   const cosines = new Float32Array(n);
   if (simd === null || n > list.length) {
-    for (let i = 0; i < n; i++)
-      cosines[i] = dotCodes(query, codes, (places === null ? i : places[i]!) * stride) / 127;
+    for (let i = 0; i < n; i++) {
+      const at = places === null ? i : places[i]!;
+      cosines[i] = dotCodes(query, codes, at * stride) * scales[at]!;
+    }
     return cosines;
   }
   fillList(list, places, n);
-  let largest = 0;
-  for (const x of query) largest = Math.max(largest, Math.abs(x));
-  const scale = QUERY_STEPS / (largest || 1);
+  const scale = QUERY_STEPS / (largest(query) || 1);
   for (let d = 0; d < query.length; d++) queryCodes[d] = Math.round(query[d]! * scale);
   simd.codeDots(list.byteOffset, n, codes.byteOffset, stride, queryCodes.byteOffset, out.byteOffset);
-  for (let i = 0; i < n; i++) cosines[i] = held.outCodes[i]! / (scale * 127);
+  for (let i = 0; i < n; i++) cosines[i] = (held.outCodes[i]! * scales[list[i]!]!) / scale;
   return cosines;
+}
+
+function largest(vector: Float32Array): number {
+  let most = 0;
+  for (let d = 0; d < vector.length; d++) most = Math.max(most, Math.abs(vector[d]!));
+  return most;
 }
 
 function fillList(list: Uint32Array, places: ArrayLike<number> | null, n: number): void {
@@ -230,7 +244,9 @@ function dotCodes(query: Float32Array, codes: Int8Array, from: number): number {
 
 /** Places worth measuring for the best `want`: null for all of few, of many those whose bits promise most. */
 export function promising(held: Held, query: Float32Array, want: number): Uint32Array | null {
-  if (held.n <= MEASURE_ALL || held.mean === null) return null;
+  // Rounded ones read one after the other are faster than a few thousand here and there.
+  const all = held.codes !== null && held.simd !== null ? MEASURE_ALL_FAST : MEASURE_ALL;
+  if (held.n <= all || held.mean === null) return null;
   const most = held.whole === null && held.codes === null ? READ_MOST : MOST;
   const measured = Math.max(Math.min(most, Math.max(LEAST, Math.ceil(held.n * SHARE))), want * 4);
   return measured >= held.n ? null : byBits(held, query, measured);

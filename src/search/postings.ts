@@ -41,6 +41,8 @@ export interface Postings {
   /** Words of the living rows in the first and the second column. */
   said: number;
   reply: number;
+  /** Where {@link scoreAll} adds up, for each of its sides; good until it is called again. */
+  readonly scores: { whole: Float32Array; said: Float32Array };
 }
 
 /** One word's postings in every part of the index. */
@@ -62,6 +64,7 @@ export function createPostings(): Postings {
     dead: 0,
     said: 0,
     reply: 0,
+    scores: { whole: new Float32Array(0), said: new Float32Array(0) },
   };
 }
 
@@ -215,7 +218,8 @@ export function scoreAll(
   }: { readonly k1: number; readonly b: number; readonly length: number; readonly side: "whole" | "said" },
 ): Float32Array {
   const { saidLength, replyLength, gone, slots: n } = held;
-  const scores = new Float32Array(n);
+  if (held.scores[side].length < n) held.scores[side] = new Float32Array(held.ids.length);
+  const scores = held.scores[side].subarray(0, n).fill(0);
   const fixed = k1 * (1 - b);
   const slope = (k1 * b) / (length || 1);
   const replies = side === "whole" ? 1 : 0;

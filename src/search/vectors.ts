@@ -30,7 +30,7 @@ import {
 import { activeSpace, type Part, type Space } from "./vector-tables.ts";
 
 /** All that is kept in memory, in bytes. */
-const CACHE_BYTES = 64 * 2 ** 20;
+const CACHE_BYTES = 96 * 2 ** 20;
 /** Above this many vectors vec0's scan takes too long to stand in while they are being read. */
 const COLD_SCAN = 20_000;
 /** How long vectors are read before other calls get their turn, in milliseconds. */
@@ -333,7 +333,7 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
 }
 
 /** Further rows that rounded vectors may have put too low. */
-const ROUNDED = 24;
+const ROUNDED = 8;
 
 function wholeAt(held: Held, at: number): Float32Array | null {
   return held.whole === null ? null : held.whole.subarray(at * held.stride, at * held.stride + held.dim);
@@ -341,19 +341,23 @@ function wholeAt(held: Held, at: number): Float32Array | null {
 
 /** Positions of the `want` highest scores, best first. */
 function best(scores: Float32Array, want: number): number[] {
-  let order: number[];
-  if (scores.length <= want * 2) order = Array.from(scores, (_, at) => at);
+  const order: number[] = [];
+  if (scores.length <= want * 2) for (let at = 0; at < scores.length; at++) order.push(at);
   else {
-    // Everything at or above the score that the want-th best has.
-    const sorted = scores.slice().sort();
-    const least = sorted[sorted.length - want]!;
-    order = [];
-    for (let at = 0; at < scores.length; at++) if (scores[at]! >= least) order.push(at);
+    // Cosines fall into bins; everything from the bin on that the want-th best is in.
+    const bins = new Uint32Array(BINS + 1);
+    const binOf = (score: number) => Math.max(0, Math.min(BINS, ((score + 1) * (BINS / 2)) | 0));
+    for (let at = 0; at < scores.length; at++) bins[binOf(scores[at]!)]! += 1;
+    let least = BINS;
+    for (let sum = bins[least]!; sum < want && least > 0;) sum += bins[--least]!;
+    for (let at = 0; at < scores.length; at++) if (binOf(scores[at]!) >= least) order.push(at);
   }
   order.sort((a, b) => scores[b]! - scores[a]!);
   if (order.length > want) order.length = want;
   return order;
 }
+
+const BINS = 8191;
 
 function spread(scores: Float32Array): { mean: number; deviation: number } {
   if (scores.length === 0) return { mean: 0, deviation: 1 };

@@ -21,7 +21,8 @@ export async function measureStalls(
       MEMORY_TRANSFORMERS_MODEL: TRANSFORMERS_REPO,
     },
   });
-  const { key, url, call } = appliance;
+  const { key, url } = appliance;
+  const call: typeof appliance.call = (...args) => appliance.call(...args);
   const words = createWords(5);
   const settings = async (patch: object) => {
     const { status, body } = await call("PUT", "/api/settings/memory", patch);
