@@ -62,8 +62,8 @@ export function mergeMetadata(before: JsonObject, added: JsonObject): JsonObject
 /** How long one batch may hold the thread and the write lock, in milliseconds: a search that waits is still quick. */
 const SLICE_MS = 6;
 
-/** Sizes the next batch so that it takes about {@link SLICE_MS}, by what the last one took. */
-export function nextBatch(size: number, tookMs: number, max: number): number {
-  const fit = tookMs <= 0 ? max : Math.floor((size * SLICE_MS) / tookMs);
+/** Sizes the next batch so that it takes about `sliceMs`, by what the last one took. */
+export function nextBatch(size: number, tookMs: number, max: number, sliceMs = SLICE_MS): number {
+  const fit = tookMs <= 0 ? max : Math.floor((size * sliceMs) / tookMs);
   return Math.max(1, Math.min(max, size * 2, fit));
 }

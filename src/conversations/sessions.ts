@@ -20,6 +20,9 @@ import { mergeMetadata, nextBatch, readAs, type Caller, type ConversationDeps, t
 import { dropSourceless } from "./learn.ts";
 import { eraseEpisodes, eraseSessionTraces } from "./erase.ts";
 
+/** A batch of a deletion writes out the whole index's marks each time, so it is given longer than others, in milliseconds. */
+const SLICE_MS = 20;
+
 export function createSessions(deps: ConversationDeps) {
   const { db, now } = deps;
 
@@ -122,7 +125,7 @@ export function createSessions(deps: ConversationDeps) {
         deleteSessionRow(db, input.id);
         return true;
       });
-      size = nextBatch(size, performance.now() - started, 500);
+      size = nextBatch(size, performance.now() - started, 500, SLICE_MS);
       if (!gone) await breathe();
     }
     if (input.partOfMany === true) return { success: true };
