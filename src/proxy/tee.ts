@@ -122,20 +122,28 @@ export function teeEvents(
   }
 }
 
-/** A capture that reads in the next turn of the loop, when the client's bytes have gone out. */
+/** Nobody asks for the words before the end: so many chunks or bytes are read together. */
+const UNREAD_CHUNKS = 16;
+const UNREAD_BYTES = 16 * 1024;
+
+/** A capture that reads in a later turn of the loop, when the client's bytes have gone out. */
 function behind(make: () => Capture): Capture {
   let capture: Capture | null = null;
   let unread: Buffer[] = [];
+  let size = 0;
   const read = () => {
     capture ??= make();
     for (const chunk of unread) capture.push(chunk);
     unread = [];
+    size = 0;
     return capture;
   };
   return {
     push(chunk) {
-      if (unread.length === 0) setImmediate(read);
+      const due = unread.length >= UNREAD_CHUNKS || size >= UNREAD_BYTES;
       unread.push(chunk);
+      size += chunk.length;
+      if (!due && (unread.length >= UNREAD_CHUNKS || size >= UNREAD_BYTES)) setImmediate(read);
     },
     finish: () => read().finish(),
   };
