@@ -145,7 +145,11 @@ try {
     const b = performance.now();
     const response = await fetch(`${url}/collections/${collection}/points/query`, {
       method: "POST",
-      headers: { "content-type": "application/json", ...(apiKey === null ? {} : { "api-key": apiKey }) },
+      headers: {
+        "content-type": "application/json",
+        "accept-encoding": "identity",
+        ...(apiKey === null ? {} : { "api-key": apiKey }),
+      },
       body,
     });
     const { time } = (await response.json()) as { time: number };
