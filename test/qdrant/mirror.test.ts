@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -213,6 +213,25 @@ run("what was there before is filled in, and changes follow in the outbox", asyn
   transact(box.db, () => box.store.purge(memoryBySeq(box.db, owner_id, rowOf(box, added).seq)!));
   expect(await box.ops.proof(added)).toBe("confirmed");
   expect(await points(box.connection.collection)).toEqual([]);
+});
+
+test("pages and rows by id are read by their keys, not by way of all active rows", () => {
+  const dir = mkdtempSync(join(tmpdir(), "mirror-"));
+  const db = openDatabase(join(dir, "recollect.db"));
+  migrate(db, null);
+  const asked = spyOn(db, "query");
+  const source = memorySource(db, "box");
+  source.page(0, 10);
+  source.load([{ pointId: "x", row: null }]);
+  const queries = asked.mock.calls.map(([sql]) => sql);
+  asked.mockRestore();
+  expect(queries).toHaveLength(2);
+  for (const sql of queries) {
+    const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`).all();
+    expect(plan.map((line) => line.detail).join("\n")).not.toMatch(/status=|TEMP B-TREE|SCAN m\b/);
+  }
+  db.close();
+  rmSync(dir, { recursive: true });
 });
 
 run("the outbox and the fill that ask at once get one collection", async () => {

@@ -51,7 +51,14 @@ export type Filled = {
   done: number;
 };
 
-export type Opened = Filled & { source: MirrorSource; aliased: boolean; name: string; note: string | null };
+export type Opened = Filled & {
+  source: MirrorSource;
+  aliased: boolean;
+  name: string;
+  note: string | null;
+  /** Made in this run, so that a fill need not look what is there. */
+  fresh: boolean;
+};
 
 export type MirrorSearch = Scope & {
   kind: Kind;
@@ -170,6 +177,7 @@ export function createMirror(deps: MirrorDeps) {
       old: found.old,
       aliased: found.aliased,
       note: found.note,
+      fresh: found.created,
     };
     opened.set(source.kind, state);
     remember(state);

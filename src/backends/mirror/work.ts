@@ -242,12 +242,7 @@ export function fillHandler(mirror: Mirror): JobHandler {
           await mirror.complete(q, opened);
           return;
         }
-        const current = await fetchPayloads(
-          q,
-          opened.physical,
-          rows.map((r) => r.pointId),
-        );
-        const missing = rows.filter((row) => !samePayload(current.get(row.pointId), row.payload));
+        const missing = opened.fresh ? rows : await outdated(q, opened.physical, rows);
         if (missing.length > 0) await upsertAll(q, opened, embedder, missing);
         opened.cursor = rows.at(-1)!.cursor;
         opened.done += rows.length;
@@ -263,6 +258,15 @@ export function fillHandler(mirror: Mirror): JobHandler {
       throw asPartDown(thrown);
     }
   };
+
+  async function outdated(q: Qdrant, collection: string, rows: MirrorRow[]): Promise<MirrorRow[]> {
+    const current = await fetchPayloads(
+      q,
+      collection,
+      rows.map((r) => r.pointId),
+    );
+    return rows.filter((row) => !samePayload(current.get(row.pointId), row.payload));
+  }
 
   /** Rows that are refused are left to the outbox, which tries each again; the others must not wait for them. */
   async function upsertAll(q: Qdrant, opened: Opened, embedder: Embedder, rows: MirrorRow[]): Promise<void> {
