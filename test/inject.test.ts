@@ -436,3 +436,40 @@ test("finding wrappers takes time in proportion to the text", () => {
   expect(ownText("<contextual>x</contextual> stays")).toBe("<contextual>x</contextual> stays");
   expect(ownText('<context id="1">a</context> b <CONTEXT>c</CONTEXT>d')).toBe("b d");
 });
+
+test("hashes are what earlier versions wrote: they find what is stored", () => {
+  const conversation = readConversation("chat", {
+    messages: [
+      { role: "system", content: "Be\u00a0brief. Ärger" },
+      { role: "user", content: "<system-reminder>now</system-reminder> I live in\u2003Tromsø\u0001 🦊 \n" },
+      { role: "assistant", content: "<think>hm</think>Noted,\tthanks." },
+      { role: "user", content: "Where?" },
+    ],
+  });
+  expect(conversation.turns.map((turn) => turn.hash)).toEqual([
+    "ced6f41caa3944d99a787856f2c60069",
+    "f5ad7a4456cc1904f0460ad1aa64bec7",
+  ]);
+  expect(conversation.history).toEqual({
+    bare: "ac9574ba7cdb666d3cbaee3b6111565d",
+    full: "22a516b3c686f2914c321e3206801be3",
+  });
+  expect(conversation.after("In Tromsø.")).toEqual({
+    bare: "09f4e72e43fa99fe6cf742f54215ba42",
+    full: "df1c3eddc9db6e805e5ec28485fa63bf",
+  });
+});
+
+test("white space takes no part in a hash, whatever kind it is", () => {
+  const hash = (content: string) => readConversation("chat", { messages: [{ role: "user", content }] }).turn;
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", minLength: 1 }), (text) => {
+      const content = `x${text}y`;
+      expect(hash(content)).toEqual(hash(content.replace(/\s+/g, "")));
+    }),
+  );
+  for (const blank of "\t\n\v\f\r \u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff")
+    expect(hash(`a${blank}b`)).toEqual(hash("ab"));
+  for (const other of "\u0000\u001f\u0085\u180e\u200b\u2030\u3001")
+    expect(hash(`a${other}b`)).not.toEqual(hash("ab"));
+});

@@ -13,10 +13,7 @@ test("any object keeps everything but the changed members", () => {
         const text = JSON.stringify(object, null, indent);
         expect(replaceMembers(text, {})).toBe(text);
         const name = Object.keys(object)[pick] ?? "model";
-        const change = { [name]: JSON.stringify(value) };
-        const written = replaceMembers(text, change);
-        expect(replaceMembers(text, change, object)).toBe(written);
-        const got = JSON.parse(written) as object;
+        const got = JSON.parse(replaceMembers(text, { [name]: JSON.stringify(value) })) as object;
         const expected = JSON.parse(JSON.stringify({ ...object })) as Record<string, unknown>;
         Object.defineProperty(expected, name, {
           value,
@@ -29,18 +26,6 @@ test("any object keeps everything but the changed members", () => {
     ),
     { numRuns: 500 },
   );
-});
-
-test.each([
-  '{"model":"a","messages":[{"content":"say \\"model\\" and \\u0041"}]}',
-  '{"messages":[{"content":"model","model":"b"}], "model" : "a" }\n',
-  '{"model":"a","mod\\u0065l":"b"}',
-  '{"model":"a","model":"b"}',
-  '{"a":"model","model":"b"}',
-])("what is known of %s changes nothing in the outcome", (text) => {
-  const change = { model: '"c"', stream_options: "{}" };
-  const known = JSON.parse(text) as Record<string, unknown>;
-  expect(replaceMembers(text, change, known)).toBe(replaceMembers(text, change));
 });
 
 test("numbers, order and white space outside the change stay as they were sent", () => {

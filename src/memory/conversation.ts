@@ -17,6 +17,8 @@ export interface Item {
   role: ItemRole;
   /** All text parts, joined by line breaks. */
   text: string;
+  /** Of a user turn: what the person wrote, without wrappers. */
+  own: string;
   /** Ids of tool calls this item opens, and of those it answers. */
   calls: string[];
   answers: string[];
@@ -101,18 +103,35 @@ const WRAPPERS = [
   "retrieved_context",
   "source",
 ];
+const KNOWN = new Set(WRAPPERS);
+const LONGEST = 2 + Math.max(...WRAPPERS.map((name) => name.length));
+const AGENTS_MARK = "# AGENTS.md instructions for ";
 const AGENTS_HEAD = /^# AGENTS\.md instructions for .*$/m;
 
 /** What the person wrote, without the wrappers. Linear in the text, whatever stands in it. */
 export function ownText(text: string): string {
   if (!text.includes("<")) return text.trim();
+  const closed = closedTags(text);
   let rest = text;
-  const folded = text.toLowerCase();
   // Folding that changes lengths would move the places; such a text has no wrapper worth finding.
-  if (folded.length === text.length) {
-    for (const name of WRAPPERS) if (folded.includes(`</${name}>`)) rest = withoutTag(rest, name);
+  if (closed.size > 0 && text.toLowerCase().length === text.length) {
+    for (const name of WRAPPERS) if (closed.has(name)) rest = withoutTag(rest, name);
   }
-  return rest.replace(AGENTS_HEAD, "").trim();
+  return (rest.includes(AGENTS_MARK) ? rest.replace(AGENTS_HEAD, "") : rest).trim();
+}
+
+/** The wrappers that are closed somewhere. */
+function closedTags(text: string): Set<string> {
+  const found = new Set<string>();
+  let end = 0;
+  for (let at = text.indexOf("</"); at >= 0; at = text.indexOf("</", at + 2)) {
+    if (end < at) end = text.indexOf(">", at);
+    if (end < 0) break;
+    if (end - at > LONGEST) continue;
+    const name = text.slice(at + 2, end).toLowerCase();
+    if (KNOWN.has(name)) found.add(name);
+  }
+  return found;
 }
 
 /** The text without every `<name …>…</name>`. */
@@ -166,7 +185,7 @@ export function readConversation(wire: Wire, body: JsonBody): Conversation {
   const hashes = () => (hashed ??= hashItems(wire, body, items));
   return {
     items,
-    query: last ? ownText(last.text) : "",
+    query: last?.own ?? "",
     userText: last?.text ?? "",
     hasAssistant,
     open,
@@ -205,6 +224,7 @@ function hashItems(wire: Wire, body: JsonBody, items: Item[]): Hashed {
   );
   const turns: Turn[] = [];
   let before = "";
+  const last = items.findLast((item) => item.role === "user");
   // The steps of one reply are one text, however its parts were cut into items.
   let said = "";
   for (const item of items) {
@@ -213,15 +233,15 @@ function hashItems(wire: Wire, body: JsonBody, items: Item[]): Hashed {
     if (item.role === "user") {
       say(chain, "assistant", said);
       said = "";
-      before = short(chain);
-      say(chain, "user", `\0${ownText(item.text)}`);
+      if (item === last) before = short(chain);
+      say(chain, "user", item.own, true);
       turns.push({ at: item.at, hash: short(chain) });
     }
   }
   const systemHash = short(system);
   const pair = (bare: string): HashPair => ({
     bare,
-    full: short(new Bun.CryptoHasher("sha256").update(bare + systemHash)),
+    full: Bun.CryptoHasher.hash("sha256", bare + systemHash, "hex").slice(0, SHORT),
   });
   return {
     turns,
@@ -237,26 +257,68 @@ function hashItems(wire: Wire, body: JsonBody, items: Item[]): Hashed {
 
 /** A pair of hashes for a conversation that the upstream keeps under a name (`previous_response_id`, `conversation`). */
 export function namedHash(kind: "response" | "conversation", id: string): string {
-  return short(new Bun.CryptoHasher("sha256").update(`${kind}\0${id}`));
+  return Bun.CryptoHasher.hash("sha256", `${kind}\0${id}`, "hex").slice(0, SHORT);
 }
 
 /** White space takes no part: clients trim texts and join their parts in ways of their own. */
-function say(chain: Bun.CryptoHasher, role: string, text: string): void {
-  if (text !== "") chain.update(`${role}\0${text.slice(0, HASHED).replace(/\s+/g, "")}\0`);
+function say(chain: Bun.CryptoHasher, role: string, text: string, marked = false): void {
+  if (text === "" && !marked) return;
+  chain.update(`${role}\0${marked ? "\0" : ""}`);
+  // One unit less with the mark, which counts as well.
+  chain.update(dense(text.slice(0, marked ? HASHED - 1 : HASHED)));
+  chain.update("\0");
 }
 
-/** 128 bits are plenty for telling one owner's conversations apart. */
+/** The bytes of a text without white space (what `\s` means). */
+function dense(text: string): Uint8Array {
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte < 0x80) {
+      if (byte > 32 || (byte !== 32 && (byte < 9 || byte > 13))) bytes[length++] = byte;
+      continue;
+    }
+    const wide = wideBlank(bytes, at, byte);
+    if (wide === 0) bytes[length++] = byte;
+    else at += wide - 1;
+  }
+  return bytes.subarray(0, length);
+}
+
+/** The length of the white space outside ASCII that begins at `at`, else 0. */
+function wideBlank(bytes: Buffer, at: number, byte: number): number {
+  if (byte === 0xc2) return bytes[at + 1] === 0xa0 ? 2 : 0;
+  if (byte !== 0xe2 && byte !== 0xe3 && byte !== 0xe1 && byte !== 0xef) return 0;
+  const code = ((byte & 0x0f) << 12) | ((bytes[at + 1]! & 0x3f) << 6) | (bytes[at + 2]! & 0x3f);
+  const blank =
+    (code >= 0x2000 && code <= 0x200a) ||
+    code === 0x2028 ||
+    code === 0x2029 ||
+    code === 0x202f ||
+    code === 0x205f ||
+    code === 0x3000 ||
+    code === 0x1680 ||
+    code === 0xfeff;
+  return blank ? 3 : 0;
+}
+
+/** 128 bits are plenty for telling one owner's conversations apart. In hexadecimal digits. */
+const SHORT = 32;
+
 function short(hasher: Bun.CryptoHasher): string {
-  return hasher.copy().digest("hex").slice(0, 32);
+  return hasher.copy().digest("hex").slice(0, SHORT);
 }
 
 function readItem(wire: Wire, value: unknown, at: number): Item {
-  const item: Item = { at, role: "other", text: "", calls: [], answers: [] };
+  const item: Item = { at, role: "other", text: "", own: "", calls: [], answers: [] };
   if (!isObject(value)) return item;
   if (wire === "chat") readChat(item, value);
   else if (wire === "messages") readMessage(item, value);
   else readInput(item, value);
-  if (item.role === "user" && ownText(item.text) === "" && !hasMedia(value["content"])) item.role = "other";
+  if (item.role !== "user") return item;
+  item.own = ownText(item.text);
+  if (item.own === "" && !hasMedia(value["content"])) item.role = "other";
   return item;
 }
 

@@ -46,7 +46,7 @@ export function attemptBody(asked: Asked, plan: AttemptPlan): AttemptBody {
     const given = json["stream_options"];
     changes["stream_options"] = JSON.stringify({ ...(isObject(given) ? given : {}), include_usage: true });
   }
-  return { bytes: Buffer.from(replaceMembers(text, changes, json)), where };
+  return { bytes: Buffer.from(replaceMembers(text, changes)), where };
 }
 
 /** `developer` is `system` under a name that older servers do not know. */

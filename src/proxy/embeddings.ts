@@ -45,11 +45,10 @@ export function rerankRoute(deps: ProxyDeps, usage: Usage) {
 
 const withModel = (body: ParsedBody, model: string, more: Record<string, string> = {}): Buffer =>
   Buffer.from(
-    replaceMembers(
-      body.text,
-      { ...(body.json["model"] === model ? {} : { model: JSON.stringify(model) }), ...more },
-      body.json,
-    ),
+    replaceMembers(body.text, {
+      ...(body.json["model"] === model ? {} : { model: JSON.stringify(model) }),
+      ...more,
+    }),
   );
 
 export function embeddingsRoute(deps: ProxyDeps, usage: Usage) {

@@ -10,18 +10,11 @@ interface Member {
   to: number;
 }
 
-/**
- * `text` (valid JSON, an object) with members replaced by JSON texts; new ones are added at the end. With `known`, the
- * object that the text stands for, a text in which only one value changes is not read to its end.
- */
-export function replaceMembers(
-  text: string,
-  changes: Readonly<Record<string, string>>,
-  known?: Readonly<Record<string, unknown>>,
-): string {
+/** `text` (valid JSON, an object) with members replaced by JSON texts; new ones are added at the end. */
+export function replaceMembers(text: string, changes: Readonly<Record<string, string>>): string {
   const names = Object.keys(changes);
   if (names.length === 0) return text;
-  const { members, close } = (known && glance(text, names, known)) ?? scan(text);
+  const { members, close } = scan(text);
   const edits: { from: number; to: number; value: string }[] = [];
   const added: string[] = [];
   for (const name of names) {
@@ -42,25 +35,6 @@ export function replaceMembers(
     at = edit.to;
   }
   return out + text.slice(at);
-}
-
-/**
- * What `scan` finds of the names, where that is plain: at most one of them is a member, its name stands nowhere else in
- * the text, and none is written with escapes. Null where it takes a scan to tell.
- */
-function glance(
-  text: string,
-  names: readonly string[],
-  known: Readonly<Record<string, unknown>>,
-): { members: Member[]; close: number } | null {
-  const there = names.filter((name) => Object.hasOwn(known, name));
-  const [name] = there;
-  if (name === undefined || there.length > 1 || text.includes("\\u")) return null;
-  const quoted = JSON.stringify(name);
-  const at = text.indexOf(quoted);
-  if (at < 0 || text.indexOf(quoted, at + 1) >= 0) return null;
-  const from = skipBlank(text, text.indexOf(":", at + quoted.length) + 1);
-  return { members: [{ name, from, to: valueEnd(text, from) }], close: text.lastIndexOf("}") };
 }
 
 function scan(text: string): { members: Member[]; close: number } {
