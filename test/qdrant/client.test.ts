@@ -67,6 +67,10 @@ test("statuses become faults, and no answer is repeated in the message", async (
     expect((error as QdrantError).fault).toBe(fault);
     expect((error as QdrantError).message).not.toContain("secret");
   }
+  const error =
+    "Service internal error: No space left on device: WAL buffer size exceeds available disk space";
+  target.proxy.fault({ status: 500, body: JSON.stringify({ status: { error }, time: 0 }), times: 1 });
+  expect(await faultOf(ask(q))).toBe("full");
 });
 
 test("a wrong key is named as such, and a path prefix is kept", async () => {

@@ -190,6 +190,9 @@ function toQdrantError(thrown: unknown, timedOut: boolean, limit: number): Qdran
     case 507:
       return make("full", "Qdrant's storage is full (status 507).");
     default:
+      // A server whose disk is full says so in words.
+      if (status === 500 && typeof said === "string" && said.includes("No space left on device"))
+        return make("full", "Qdrant's storage is full (status 500).");
       return status >= 500 || status < 400
         ? make("server", `Qdrant answered with status ${status}.`)
         : make("refused", `Qdrant refused the request with status ${status}.`);
