@@ -12,9 +12,9 @@ import { dot } from "./vector-store.ts";
 const MEASURE_ALL = 4000;
 const MEASURE_ALL_FAST = 25_000;
 /** How many are measured of more: this share of them, within these bounds. */
-const SHARE = 0.04;
+const SHARE = 0.03;
 const LEAST = 1500;
-const MOST = 4000;
+const MOST = 3000;
 /** The same where measuring one means reading it from the table. */
 const READ_MOST = 1200;
 /** Vectors of an owner are kept rounded to bytes up to this many bytes, and beside that as they are; else as bits alone. */
