@@ -21,36 +21,21 @@ import type { Metrics } from "../metrics.ts";
 import { renderBlock } from "./block.ts";
 import { estimateTokens } from "./budget.ts";
 import { byTime, choose, createSayings, drop, DROPPED, withUuids } from "./choose.ts";
+import { LIMIT, primaryRows, RECENT, stillThere, type ForeignVectors, type Owner } from "./elsewhere.ts";
 import type { Embedding } from "./embedding.ts";
 import { loadRows, type Loaded } from "./lines.ts";
-import { rowsOf, type PrimaryMemories } from "./primary-rows.ts";
+import type { PrimaryMemories } from "./primary-rows.ts";
 import { queryVector, within, type Left } from "./query-vector.ts";
 import { RERANK_MS, type createReranker } from "./rerank.ts";
+import { named, nothing, resolutionOf, usedOf, type Used } from "./resolution.ts";
 import type { MemorySettings } from "./settings.ts";
 import type { Dropped, Kind, Resolution, RetrieveInput, RetrieveResult, Retrieved } from "./types.ts";
 
-/** Candidates a kind brings into one list when the caller names no limit. */
-const LIMIT = 30;
-const RECENT = 100;
 /** Standing memories looked at; a quarter of the budget holds fewer. */
 const STANDING = 50;
 const PATIENCE_MS = 10_000;
 const DEADLINE_MS = 150;
 const REMOTE_MS = 400;
-
-/** Hits of the Qdrant tier by row number, or why it has none. */
-export type ForeignVectors = (input: {
-  kind: Kind;
-  owner: string;
-  session: string | null;
-  retentionDays: number;
-  now: number;
-  text: string;
-  vector: Float32Array;
-  signature: string;
-  limit: number;
-  deadlineMs: number;
-}) => Promise<{ hits: { id: number; cosine: number }[] } | { reason: string }>;
 
 export type RetrievalDeps = {
   db: Database;
@@ -160,6 +145,7 @@ export function createRetrieval(deps: RetrievalDeps) {
     // A line takes at most a fifth of the budget, so that one long exchange does not stand for all.
     const maxLine = Math.max(40, Math.floor(budget / 5));
 
+    const asking = { owners, input, settings, left, notes };
     let rows: Loaded[] = [];
     let past: PastTexts = new Map();
     let rerankApplied = false;
@@ -173,12 +159,11 @@ export function createRetrieval(deps: RetrievalDeps) {
           maxLine,
         }),
       );
-      if (primary)
-        rows = [...(await primaryRows(primary, owners, null, input, settings, left, notes)), ...rows];
+      if (primary) rows = [...(await primaryRows(db, primary, { ...asking, query: null })), ...rows];
       if (owners.length > 1 || primary) rows = rows.sort(byTime);
     } else if (!wordless) {
       // Asked at once, and waited for after the own channels.
-      const elsewhere = primary ? primaryRows(primary, owners, text, input, settings, left, notes) : null;
+      const elsewhere = primary ? primaryRows(db, primary, { ...asking, query: text }) : null;
       const found: { owner: Owner; candidates: Candidate[]; ranked: Ranked[] }[] = [];
       const vector = await vectorFor(
         text,
@@ -198,17 +183,15 @@ export function createRetrieval(deps: RetrievalDeps) {
             ranked.push(then);
             continue;
           }
-          const hits = await foreignHits(
-            kind,
-            owner.name,
-            predicate,
-            text,
-            vector,
-            settings,
-            Math.max(limit, deps.topK),
-            notes,
-            left,
-          );
+          const hits =
+            settings.vectorStore !== "qdrant"
+              ? null
+              : await foreignHits(
+                  { kind, owner: owner.name, text, vector, limit: Math.max(limit, deps.topK) },
+                  predicate,
+                  left,
+                  notes,
+                );
           fromQdrant ||= hits !== null;
           await vectorsReady(kind, owner.id, vector, left);
           const asked = performance.now();
@@ -299,7 +282,10 @@ export function createRetrieval(deps: RetrievalDeps) {
     const predicate: Predicate = { owner, session, retentionDays, now: now() };
     const name = ownerName(db, owner) ?? "";
     const most = Math.max(limit, deps.topK);
-    const hits = await foreignHits(kind, name, predicate, text, vector, settings, most, notes, left);
+    const hits =
+      settings.vectorStore !== "qdrant"
+        ? null
+        : await foreignHits({ kind, owner: name, text, vector, limit: most }, predicate, left, notes);
     const ranked = reading(() =>
       rankKind(rankDeps, question, {
         kind,
@@ -360,38 +346,26 @@ export function createRetrieval(deps: RetrievalDeps) {
     if (!vectors.ready(kind, owner)) await within(vectors.warm(kind, owner), left());
   }
 
+  /** What Qdrant finds; null, with the reason noted, where the own index is searched instead. */
   async function foreignHits(
-    kind: Kind,
-    owner: string,
-    predicate: Predicate,
-    text: string,
-    vector: Float32Array | null,
-    settings: MemorySettings,
-    limit: number,
-    notes: string[],
+    ask: { kind: Kind; owner: string; text: string; vector: Float32Array | null; limit: number },
+    { session, retentionDays, now: at }: Predicate,
     left: Left,
+    notes: string[],
   ): Promise<{ id: number; cosine: number }[] | null> {
     const signature = vectors.space()?.signature;
-    if (
-      deps.qdrant === null ||
-      settings.vectorStore !== "qdrant" ||
-      vector === null ||
-      signature === undefined
-    )
-      return null;
-    const { session, retentionDays, now: at } = predicate;
+    const { vector } = ask;
+    if (deps.qdrant === null || vector === null || signature === undefined) return null;
     const asked = performance.now();
+    const deadlineMs = Math.max(1, left());
     const answer = await deps.qdrant({
-      kind,
-      owner,
+      ...ask,
+      vector,
       session,
       retentionDays,
       now: at,
-      text,
-      vector,
       signature,
-      limit,
-      deadlineMs: Math.max(1, left()),
+      deadlineMs,
     });
     if ("hits" in answer) {
       observe("qdrant", asked);
@@ -402,78 +376,12 @@ export function createRetrieval(deps: RetrievalDeps) {
     return null;
   }
 
-  /** What a foreign primary finds, or has newest; nothing, with the reason, when it cannot be asked. */
-  async function primaryRows(
-    primary: PrimaryMemories,
-    owners: readonly Owner[],
-    query: string | null,
-    input: RetrieveInput,
-    settings: MemorySettings,
-    left: Left,
-    notes: string[],
-  ): Promise<Loaded[]> {
-    const session = (input.scope ?? settings.scope) === "session" ? (input.sessionId ?? "") : null;
-    const limit = Math.min(input.limit ?? LIMIT, RECENT);
-    const { retentionDays } = settings;
-    const all = await Promise.all(
-      owners.map(async (owner) => {
-        try {
-          const common = { owner: owner.name, sessionId: session, limit, retentionDays };
-          if (query === null) return rowsOf(db, owner, await primary.newest(common));
-          const type = input.type === undefined ? {} : { type: input.type };
-          const signal = AbortSignal.timeout(Math.max(1, left()));
-          const { found, failed } = await primary.search({ ...common, ...type, query, signal });
-          notes.push(...failed);
-          return rowsOf(db, owner, found);
-        } catch (thrown) {
-          const timedOut = thrown instanceof Error && thrown.name === "TimeoutError";
-          notes.push(
-            timedOut
-              ? "The primary backend did not answer in time, so no memories were searched."
-              : `No memories were searched: ${thrown instanceof Error ? thrown.message : "the primary backend failed."}`,
-          );
-          return [];
-        }
-      }),
-    );
-    return all.flat();
-  }
-
   return {
     calls: { retrieve },
     rank,
     /** Writes the access counters that wait. */
     flush,
   };
-}
-
-type Owner = { id: number; name: string };
-type Used = "recent" | "words" | "vectors" | "both" | "backend" | "none";
-
-/** Standing memories are known here; a foreign primary may have lost them meanwhile. */
-async function stillThere(primary: PrimaryMemories, rows: Loaded[], left: Left): Promise<Loaded[]> {
-  const signal = AbortSignal.timeout(Math.max(1, left()));
-  const kept = await Promise.all(
-    [...Map.groupBy(rows, (row) => row.owner)].map(([owner, group]) =>
-      primary
-        .still(
-          owner,
-          group.map((row) => row.id),
-          signal,
-        )
-        .catch(() => new Set<string>()),
-    ),
-  );
-  const there = new Set(kept.flatMap((set) => [...set]));
-  return rows.filter((row) => there.has(row.id));
-}
-
-function named(strategy: string): "recent" | "semantic" | "hybrid" {
-  return strategy === "exact" || strategy === "recent"
-    ? "recent"
-    : strategy === "semantic"
-      ? "semantic"
-      : "hybrid";
 }
 
 /** The caller's owner and, when the scope is `global` and the key may, the shared pool. */
@@ -529,49 +437,4 @@ function recentOf(db: Database, kinds: readonly Kind[], predicate: Predicate, li
 function shown(row: Loaded): Retrieved {
   const { seq: _seq, ownerId: _ownerId, ...rest } = row;
   return rest as Retrieved;
-}
-
-function usedOf(ranked: readonly Ranked[]): "words" | "vectors" | "both" | "none" {
-  const words = ranked.some((one) => one.lexical);
-  const found = ranked.some((one) => one.vector);
-  return words && found ? "both" : words ? "words" : found ? "vectors" : "none";
-}
-
-function resolutionOf(
-  deps: RetrievalDeps,
-  strategy: string,
-  used: Used,
-  notes: readonly string[],
-  rerankApplied: boolean,
-  fromQdrant = false,
-): Resolution {
-  const { source, model } = deps.embedding.resolve();
-  const how = {
-    recent: "recent",
-    words: "keyword",
-    vectors: "semantic",
-    both: "hybrid",
-    backend: "backend",
-    none: strategy,
-  }[used];
-  const reasons = [...new Set(notes)].filter((note) => note !== "");
-  return {
-    embeddingSource: source,
-    embeddingModel: model,
-    vectorStore: fromQdrant ? "qdrant" : deps.vectorStore,
-    strategyUsed: how,
-    rerankApplied,
-    fallbackReason: reasons.length === 0 ? null : reasons.join(" "),
-  };
-}
-
-function nothing(deps: RetrievalDeps, strategy: string, budget: number, reason: string): RetrieveResult {
-  return {
-    results: [],
-    dropped: [],
-    resolution: resolutionOf(deps, strategy, "none", [reason], false),
-    totalTokensUsed: 0,
-    budgetMaxTokens: Math.max(0, budget),
-    text: "",
-  };
 }
