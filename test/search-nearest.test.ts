@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { centre, createHeld, measure, measureRoughly, promising, putHeld } from "../src/search/nearest.ts";
+import { centre, createHeld, putHeld } from "../src/search/held-vectors.ts";
+import { measure, measureRoughly, promising } from "../src/search/nearest.ts";
 import { createSimd } from "../src/search/simd.ts";
 import { dot } from "../src/search/vector-store.ts";
 import { assemble } from "./support/wasm.ts";

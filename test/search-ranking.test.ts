@@ -10,7 +10,8 @@ import { createCohesion, neighbourShare } from "../src/search/cohesion.ts";
 import { dateFit, namedDate } from "../src/search/dates.ts";
 import { excerpt } from "../src/search/excerpt.ts";
 import { ensureLexical } from "../src/search/lexical-tables.ts";
-import { lexicalCandidates, lexicalScores, ownerShape, weigh } from "../src/search/lexical.ts";
+import { countsOf } from "../src/search/lexical-counts.ts";
+import { lexicalCandidates, lexicalScores, weigh } from "../src/search/lexical.ts";
 import { createSight } from "../src/search/predicate.ts";
 import { rankKind } from "../src/search/rank.ts";
 import { queryTerms } from "../src/search/tokens.ts";
@@ -83,7 +84,7 @@ describe("what is seen in the rows chooses the weights", () => {
     );
     const told = say("t", [["my parrot is called Bruno", "A fine name."]]);
     const answered = say("u", [["tell me something", `${long} parrot parrot parrot called names ${long}`]]);
-    const shape = ownerShape(db, "episode", ensureOwner(db, "a"));
+    const shape = countsOf(db, "episode", ensureOwner(db, "a")).shape;
     expect(asymmetry(shape)).toBe(1);
     expect(episodeWeights(shape, "none", { near: 1, far: 1 })).toMatchObject({ said: 1, near: 0, far: 0 });
     const order = ids("what is my parrot called?");
@@ -100,13 +101,13 @@ describe("what is seen in the rows chooses the weights", () => {
         `and then to street${n} with you`,
       ]),
     );
-    expect(asymmetry(ownerShape(db, "episode", ensureOwner(db, "a")))).toBe(0);
+    expect(asymmetry(countsOf(db, "episode", ensureOwner(db, "a")).shape)).toBe(0);
     say(
       "s",
       Array.from({ length: 30 }, (_, n): Said => [`we went to place${n} and saw it`, ""]),
       "b",
     );
-    expect(asymmetry(ownerShape(db, "episode", ensureOwner(db, "b")))).toBe(0);
+    expect(asymmetry(countsOf(db, "episode", ensureOwner(db, "b")).shape)).toBe(0);
   });
 
   test("neighbours count as far as neighbouring turns speak of the same things", () => {

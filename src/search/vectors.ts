@@ -2,19 +2,8 @@
 import { breathe } from "../memory/breathe.ts";
 import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
-import {
-  centre,
-  createHeld,
-  hasRoom,
-  heldBytes,
-  isFew,
-  measure,
-  measureRoughly,
-  promising,
-  putHeld,
-  sampleCosines,
-  type Held,
-} from "./nearest.ts";
+import { centre, createHeld, hasRoom, heldBytes, putHeld, type Held } from "./held-vectors.ts";
+import { isFew, measure, measureRoughly, promising, sampleCosines } from "./nearest.ts";
 import type { Sight } from "./predicate.ts";
 import { createSimd, type OpenSimd } from "./simd.ts";
 import {
