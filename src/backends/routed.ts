@@ -1,6 +1,7 @@
 /** The engine's `memories` calls, by way of the primary backend. With primary `sqlite` each is the local call itself. */
 import { AppError } from "../error.ts";
-import type { createMemories, ListInput, ListResult } from "../memory/lifecycle.ts";
+import type { createMemories } from "../memory/lifecycle.ts";
+import type { ListInput, ListResult } from "../memory/listing.ts";
 import { memoryTypes } from "../memory/types.ts";
 import type { Memory } from "../memory/types.ts";
 import type { Backends } from "./part.ts";

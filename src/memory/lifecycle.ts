@@ -1,28 +1,25 @@
 /** What can be done with memories from outside: the engine's `memories` group. Every call names its owner, or null for management. */
-import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import { activeByKey, memoryById, toMemory, toVersion, versionsOf } from "../db/memories.ts";
 import type { MemoryChange, MemoryRow } from "../db/memories.ts";
-import { countMemories, listMemories, memoriesAfter, memoriesAmong, memoryRows } from "../db/memory-list.ts";
-import type { Counts, MemoryFilter, Page } from "../db/memory-list.ts";
 import { emptyLog, transact } from "../db/open.ts";
-import { ensureOwner, ownerId } from "../db/owners.ts";
+import { ensureOwner } from "../db/owners.ts";
 import { countQuality } from "../db/quality.ts";
 import { ms } from "../db/time.ts";
-import { AppError, conflict, invalid, notFound } from "../error.ts";
+import { conflict, invalid, notFound } from "../error.ts";
 import { deleteForGood, proveDeletion } from "./delete.ts";
 import type { DeletionProof, IndexProbe, QdrantProof } from "./delete.ts";
 import { cleanContent, cleanKey, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
 import { MANY_ROWS } from "../search/purge.ts";
-import type { Found, TextFinder, Wanted } from "../search/texts/find.ts";
+import type { TextFinder } from "../search/texts/find.ts";
+import { callerId, createListing, filterOf } from "./listing.ts";
+import type { Caller, ListInput, ListResult, Selection } from "./listing.ts";
 import type { Purge } from "./purge.ts";
+import { createReview } from "./review.ts";
 import type { Store } from "./store.ts";
-import type { JsonObject, Memory, MemoryOrigin, MemoryStatus, MemoryType, MemoryVersion } from "./types.ts";
-
-/** An owner's name, or null for management, which sees every owner. Always given: there is no read without it. */
-export type Caller = { owner: string | null };
+import type { JsonObject, Memory, MemoryOrigin, MemoryType, MemoryVersion } from "./types.ts";
 
 export type CreateInput = {
   owner: string;
@@ -49,29 +46,6 @@ export type UpdatePatch = {
   status?: "active" | "archived";
 };
 
-export type ListInput = Caller & {
-  type?: MemoryType;
-  status?: MemoryStatus;
-  origin?: MemoryOrigin;
-  sessionId?: string;
-  q?: string;
-  /** ISO time. */
-  olderThan?: string;
-  limit: number;
-  offset: number;
-  sort?: Page["sort"];
-  order?: Page["order"];
-};
-export type ListResult = {
-  data: Memory[];
-  total: number;
-  stats: { total: number; byType: Record<MemoryType, number>; tokensUsed: number; hitRate: number | null };
-};
-
-export type Selection =
-  | { ids: string[] }
-  | Omit<ListInput, keyof Caller | "limit" | "offset" | "sort" | "order">;
-
 export type MemoriesDeps = {
   db: Database;
   store: Store;
@@ -88,26 +62,16 @@ export type MemoriesDeps = {
 
 /** A memory that goes takes its exchange out of the index as well. */
 const INDEXES = ["memories", "episodes"] as const;
-/** Rows a walk changes in one transaction: short enough that a search never waits long for it. */
-const BATCH = 200;
-/** With fewer matches than this a text filter reads most rows before a page is full. */
-const RARE = 2000;
-/** So many rows of an index are walked for a page that other filters thin out. */
-const LONG_WALK = 5000;
-/** A person whose owner has no row yet has nothing. */
-const NOBODY = -1;
-
 export function createMemories(deps: MemoriesDeps) {
   const { db, store, now } = deps;
   const cache = new LRUCache<string, Memory>({ max: 500, ttl: 60_000 });
   let hits = 0;
   let misses = 0;
   let seenVersion = dataVersion(db);
-
-  const callerId = (caller: Caller) => (caller.owner === null ? null : (ownerId(db, caller.owner) ?? NOBODY));
+  const listing = createListing({ db, find: deps.find });
 
   function find(caller: Caller, id: string): MemoryRow {
-    const row = memoryById(db, callerId(caller), id);
+    const row = memoryById(db, callerId(db, caller), id);
     if (!row) throw notFound("memory");
     return row;
   }
@@ -119,18 +83,6 @@ export function createMemories(deps: MemoriesDeps) {
     } finally {
       cache.clear();
     }
-  }
-
-  function filterOf(caller: Caller, input: Omit<ListInput, keyof Caller | "limit" | "offset">): MemoryFilter {
-    return {
-      ownerId: callerId(caller),
-      type: input.type,
-      status: input.status,
-      origin: input.origin,
-      sessionId: input.sessionId,
-      q: input.q,
-      olderThan: input.olderThan === undefined ? undefined : ms(input.olderThan),
-    };
   }
 
   async function create(input: CreateInput): Promise<CreateResult> {
@@ -241,9 +193,45 @@ export function createMemories(deps: MemoriesDeps) {
     };
   }
 
+  /** Deletes for good by ids, or by a filter (pinned ones stay); at most `limit` of a filter's matches, when given. */
+  async function bulkDelete(
+    input: Caller & { selection: Selection; dryRun: boolean; limit?: number; partOfMany?: boolean },
+  ): Promise<{ matched: number; deleted: number; dryRun: boolean }> {
+    const act = input.dryRun
+      ? null
+      : (row: MemoryRow) => deleteForGood(db, store, row, { episode: "mute", at: now() });
+    if (input.dryRun && "ids" in input.selection) {
+      const known = input.selection.ids.filter((id) => memoryById(db, callerId(db, input), id));
+      return { matched: new Set(known).size, deleted: 0, dryRun: true };
+    }
+    // Many rows leave marks in the index, which then is merged once; few are taken out of it one by one.
+    const many =
+      act !== null &&
+      ("ids" in input.selection
+        ? input.selection.ids.length
+        : listing.countMatches(filterOf(db, input, input.selection))) >= MANY_ROWS;
+    const around = many ? (batch: () => void) => deps.purge.marking(INDEXES, batch) : undefined;
+    const { matched, acted } = await listing.walk(
+      input,
+      write,
+      input.selection,
+      true,
+      act,
+      input.limit,
+      around,
+    );
+    // Whoever deletes page by page has the index merged once, with the last page.
+    const more = input.partOfMany === true || (input.limit !== undefined && acted >= input.limit);
+    if (!more) await deps.purge.finish(INDEXES);
+    if (acted > 0) {
+      countQuality(db, "deletedByUser", acted, now());
+      emptyLog(db);
+    }
+    return { matched, deleted: acted, dryRun: input.dryRun };
+  }
+
   async function list(input: ListInput): Promise<ListResult> {
-    // Counts and page of one moment, whoever writes meanwhile.
-    const { counts, rows } = db.transaction(() => listNow(filterOf(input, input), input))();
+    const { counts, rows } = listing.page(input);
     const reads = hits + misses;
     return {
       data: rows.map(toMemory),
@@ -255,122 +243,6 @@ export function createMemories(deps: MemoriesDeps) {
         hitRate: reads === 0 ? null : hits / reads,
       },
     };
-  }
-
-  function listNow(filter: MemoryFilter, input: ListInput): { counts: Counts; rows: MemoryRow[] } {
-    const { limit, offset, sort = "createdAt", order = "desc" } = input;
-    const page = { limit, offset, order };
-    if (sort === "lastAccessedAt") {
-      // What changes with every recall is in no index.
-      const found = filter.q ? deps.find(filter, "all") : null;
-      const counts = found?.counts ?? countMemories(db, filter);
-      return { counts, rows: listMemories(db, filter, { ...page, sort, among: found?.seqs }) };
-    }
-    const found = pageOf(filter, { ...page, sort });
-    if (found !== null) return { counts: found.counts, rows: memoryRows(db, found.seqs) };
-    const counts = countMemories(db, filter);
-    if (counts.total <= offset) return { counts, rows: [] };
-    const rare = Boolean(filter.q) && counts.total < RARE;
-    return { counts, rows: listMemories(db, filter, { ...page, sort, rare }) };
-  }
-
-  /** The page by the copy of the texts, where rows or an index would be walked for long. */
-  function pageOf(filter: MemoryFilter, page: Exclude<Wanted, string>): Found | null {
-    if (filter.q || page.sort === "updatedAt") return deps.find(filter, page);
-    if (filter.sessionId !== undefined) return null;
-    if (filter.type === undefined && filter.origin === undefined) return null;
-    const matches = countMemories(db, filter).total;
-    const walked = countMemories(db, { ownerId: filter.ownerId, status: filter.status }).total;
-    const share = Math.min(1, (page.offset + page.limit) / Math.max(1, matches));
-    return share * walked > LONG_WALK ? deps.find(filter, page) : null;
-  }
-
-  const countMatches = (filter: MemoryFilter): number =>
-    (filter.q ? deps.find(filter, "counts") : null)?.counts.total ?? countMemories(db, filter).total;
-
-  /** Walks every match in pages of one short transaction each, so that nothing waits long and counts are true. */
-  async function walk(
-    caller: Caller,
-    selection: Selection,
-    skipPinned: boolean,
-    act: ((row: MemoryRow) => void) | null,
-    max = Infinity,
-    around: (batch: () => void) => void = (batch) => batch(),
-  ): Promise<{ matched: number; acted: number }> {
-    let matched = 0;
-    let acted = 0;
-    const handle = (row: MemoryRow) => {
-      matched++;
-      if (act) {
-        act(row);
-        acted++;
-      }
-    };
-    if ("ids" in selection) {
-      for (let start = 0; start < selection.ids.length; start += BATCH) {
-        write(() =>
-          around(() => {
-            for (const id of selection.ids.slice(start, start + BATCH)) {
-              const row = memoryById(db, callerId(caller), id);
-              if (row) handle(row);
-            }
-          }),
-        );
-        await breathe();
-      }
-      return { matched, acted };
-    }
-    const filter = { ...filterOf(caller, selection), ...(skipPinned ? { pinned: false } : {}) };
-    if (!act) return { matched: countMatches(filter), acted };
-    const found = filter.q ? deps.find(filter, "all") : null;
-    const seqs = found?.seqs ?? [];
-    for (let start = 0; start < seqs.length && acted < max;) {
-      const some = seqs.slice(start, start + Math.min(BATCH, max - acted));
-      start += some.length;
-      write(() => around(() => memoriesAmong(db, filter, some).forEach(handle)));
-      await breathe();
-    }
-    if (acted >= max) return { matched, acted };
-    // What came meanwhile, or all.
-    for (let after = found?.newest ?? 0; ;) {
-      const rows = write(() => {
-        const page = memoriesAfter(db, filter, after, Math.min(BATCH, max - acted));
-        around(() => page.forEach(handle));
-        return page;
-      });
-      if (rows.length < BATCH || acted >= max) return { matched, acted };
-      after = rows.at(-1)!.seq;
-      await breathe();
-    }
-  }
-
-  /** Deletes for good by ids, or by a filter (pinned ones stay); at most `limit` of a filter's matches, when given. */
-  async function bulkDelete(
-    input: Caller & { selection: Selection; dryRun: boolean; limit?: number; partOfMany?: boolean },
-  ): Promise<{ matched: number; deleted: number; dryRun: boolean }> {
-    const act = input.dryRun
-      ? null
-      : (row: MemoryRow) => deleteForGood(db, store, row, { episode: "mute", at: now() });
-    if (input.dryRun && "ids" in input.selection) {
-      const known = input.selection.ids.filter((id) => memoryById(db, callerId(input), id));
-      return { matched: new Set(known).size, deleted: 0, dryRun: true };
-    }
-    // Many rows leave marks in the index, which then is merged once; few are taken out of it one by one.
-    const many =
-      act !== null &&
-      ("ids" in input.selection
-        ? input.selection.ids.length
-        : countMatches(filterOf(input, input.selection))) >= MANY_ROWS;
-    const around = many ? (batch: () => void) => deps.purge.marking(INDEXES, batch) : undefined;
-    const { matched, acted } = await walk(input, input.selection, true, act, input.limit, around);
-    // Whoever deletes page by page has the index merged once, with the last page.
-    const more = input.partOfMany === true || (input.limit !== undefined && acted >= input.limit);
-    if (!more) await deps.purge.finish(INDEXES);
-    if (acted > 0) {
-      countQuality(db, "deletedByUser", acted, now());
-      emptyLog(db);
-    }
-    return { matched, deleted: acted, dryRun: input.dryRun };
   }
 
   async function history(input: Caller & { id: string }): Promise<MemoryVersion[]> {
@@ -424,69 +296,6 @@ export function createMemories(deps: MemoriesDeps) {
     });
   }
 
-  /** Approves a pending memory on the current version: where an active one holds its key by now, that one is updated. */
-  async function approve(input: Caller & { id: string }): Promise<Memory> {
-    return write(() => toMemory(approveRow(pending(input, input.id))));
-  }
-
-  async function reject(input: Caller & { id: string }): Promise<{ success: true }> {
-    write(() => rejectRow(pending(input, input.id)));
-    return { success: true };
-  }
-
-  async function review(
-    input: Caller & { ids: string[]; action: "approve" | "reject" },
-  ): Promise<{ done: number; failed: { id: string; message: string }[] }> {
-    const failed: { id: string; message: string }[] = [];
-    let done = 0;
-    for (const id of input.ids) {
-      try {
-        write(() => {
-          const row = pending(input, id);
-          if (input.action === "approve") approveRow(row);
-          else rejectRow(row);
-        });
-        done++;
-      } catch (error) {
-        if (!(error instanceof AppError)) throw error;
-        failed.push({ id, message: error.message });
-      }
-    }
-    return { done, failed };
-  }
-
-  function pending(caller: Caller, id: string): MemoryRow {
-    const row = find(caller, id);
-    if (row.status !== "pending") throw conflict("This memory does not wait for review.", "status");
-    return row;
-  }
-
-  function approveRow(row: MemoryRow): MemoryRow {
-    const metadata = JSON.parse(row.metadata) as JsonObject;
-    if (metadata["forget"] === true) {
-      for (const id of Array.isArray(metadata["matches"]) ? metadata["matches"] : []) {
-        const match = typeof id === "string" ? memoryById(db, row.owner_id, id) : null;
-        if (match?.status === "active") store.setStatus(match, "archived", "forget");
-      }
-      return store.setStatus(row, "archived", "approve");
-    }
-    const holder = row.key === null ? null : activeByKey(db, row.owner_id, row.key);
-    if (!holder) return store.edit(store.setStatus(row, "active", "approve"), { by_hand: 1 }, "approve");
-    const merged = { ...(JSON.parse(holder.metadata) as JsonObject), ...metadata };
-    const updated = store.edit(
-      holder,
-      { content: row.content, type: row.type, metadata: JSON.stringify(merged), by_hand: 1 },
-      "approve",
-    );
-    store.purge(row);
-    return updated;
-  }
-
-  function rejectRow(row: MemoryRow): void {
-    deleteForGood(db, store, row, { episode: "keep", at: now() });
-    countQuality(db, "rejected", 1, now());
-  }
-
   /** Hits and misses of the row cache, as lists show them. */
   const cacheStats = async () => ({ hits, misses, size: cache.size });
 
@@ -503,9 +312,7 @@ export function createMemories(deps: MemoriesDeps) {
     bulkDelete,
     history,
     restore,
-    approve,
-    reject,
-    review,
+    ...createReview({ db, store, now, find, write }),
     cacheStats,
   };
 }

@@ -4,7 +4,7 @@ import { activeByKey, memoriesOfEpisode, memoryById, memoryColumns, toMemory } f
 import type { MemoryRow } from "../db/memories.ts";
 import { ownerId } from "../db/owners.ts";
 import { notFound } from "../error.ts";
-import type { Caller } from "./lifecycle.ts";
+import type { Caller } from "./listing.ts";
 import type { Kind, Memory } from "./types.ts";
 
 /** Rows of a chain that are given at most; a summary may stand for thousands. */
