@@ -9,7 +9,7 @@ import {
 import type { CollectionOptions } from "../../src/search/qdrant/collections.ts";
 import type { Qdrant } from "../../src/search/qdrant/client.ts";
 import { memoryIndexes } from "../../src/search/qdrant/points.ts";
-import { startTarget } from "../support/qdrant-target.ts";
+import { startTarget, until } from "../support/qdrant-target.ts";
 import type { QdrantTarget } from "../support/qdrant-target.ts";
 
 let target: QdrantTarget;
@@ -116,7 +116,8 @@ test("quantisation is set at creation and changed on an existing collection", as
   expect(await config()).toMatchObject({ scalar: { type: "int8", always_ram: true } });
   expect((await infoOf(q, name))?.config.hnsw_config.ef_construct).toBe(64);
   await openCollection(q, { ...options(name), quantization: "binary" });
-  expect(await config()).toMatchObject({ binary: { always_ram: true } });
+  // A cluster's nodes hear of it one after the other.
+  await until(async () => Bun.deepEquals(await config(), { binary: { always_ram: true } }));
   await openCollection(q, options(name));
-  expect(await config()).toBeNull();
+  await until(async () => (await config()) === null);
 });
