@@ -306,6 +306,31 @@ test.each([
   },
 );
 
+test("reading an owner's vectors looks each chunk up instead of searching all of them for it", async () => {
+  for (let n = 0; n < 500; n++) add(`row ${n}`);
+  await all(letters());
+  const asked: string[] = [];
+  const watched = new Proxy(db, {
+    get(of, name) {
+      if (name === "query")
+        return (sql: string) => {
+          asked.push(sql);
+          return of.query(sql);
+        };
+      const value: unknown = Reflect.get(of, name);
+      return typeof value === "function" ? (value.bind(of) as unknown) : value;
+    },
+  });
+  const index = createVectorIndex(watched);
+  await index.warm("memory", ensureOwner(db, "a"));
+  const [query] = await letters().embed(["row 7"]);
+  expect(index.search("memory", everything(), query!, 5)!.rows).toBe(500);
+  const bulk = asked.filter((sql) => sql.includes("vector_chunks"));
+  expect(bulk.length).toBeGreaterThan(0);
+  const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${bulk[0]!.replace("?", "'[1]'")}`).all();
+  expect(plan.filter(({ detail }) => /^SCAN [cv]/.test(detail))).toEqual([]);
+});
+
 test("an owner without vectors beside one with them finds nothing and fails nothing", async () => {
   add("zzzz", "b");
   await all(letters());

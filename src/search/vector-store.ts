@@ -110,8 +110,9 @@ export function bulkReader(
     };
   }
   const query = db.query<[Uint8Array, Uint8Array, Uint8Array], [string]>(
-    `SELECT c.validity, c.rowids, v.vectors FROM json_each(?) j JOIN ${table}_chunks c ON c.chunk_id = j.value
-     JOIN ${table}_vector_chunks00 v ON v.rowid = c.chunk_id`,
+    // vec0's column `rowid` has no type: beside a typed one, which the plus hides, its index is not used.
+    `SELECT c.validity, c.rowids, v.vectors FROM json_each(?) j CROSS JOIN ${table}_chunks c ON c.chunk_id = j.value
+     CROSS JOIN ${table}_vector_chunks00 v ON v.rowid = +c.chunk_id`,
   );
   return () => {
     if (at >= chunks.length) return null;
