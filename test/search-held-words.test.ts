@@ -9,6 +9,7 @@ import { ensureOwner } from "../src/db/owners.ts";
 import { createHeldWords, type HeldWords } from "../src/search/held-words.ts";
 import { ensureLexical, registerFtsText } from "../src/search/lexical-tables.ts";
 import { lexicalCandidates, lexicalScores, weigh, type LexicalSource } from "../src/search/lexical.ts";
+import { placesOf } from "../src/search/neighbours.ts";
 import { createSight } from "../src/search/predicate.ts";
 import { queryTerms } from "../src/search/tokens.ts";
 import { saturationFor } from "../src/search/weights.ts";
@@ -77,6 +78,13 @@ function compare(owner: number, query: string, inMemory = true): void {
   expect(scores).toEqual(lexicalScores(db, theirs, all, saturation));
   // FTS5 ranks by its own k1 and b.
   if (!inMemory) return;
+  const { words } = ours.held!;
+  const places = placesOf(db, all).map(({ id, session, pos, createdAt }) => {
+    const slot = words.slotOf.get(id)!;
+    expect([words.session[slot], words.pos[slot], words.createdAt[slot]]).toEqual([session, pos, createdAt]);
+    return id;
+  });
+  expect(new Set(places)).toEqual(new Set(words.slotOf.keys()));
   const order = [...scores].toSorted((a, b) => b[1].whole - a[1].whole || b[0] - a[0]).slice(0, 10);
   const best = lexicalCandidates(from(held), ours, sight, 10);
   // Equal scores may come in any order where sums are rounded.

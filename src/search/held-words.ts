@@ -53,7 +53,7 @@ interface Kept {
   changed: Set<number>;
 }
 
-type Row = [id: number, said: string, reply: string];
+type Row = { id: number; said: string; reply: string; session?: number; pos?: number; createdAt?: number };
 
 export function createHeldWords(db: Database): HeldWords {
   const kept = new LRUCache<string, Kept>({
@@ -79,8 +79,7 @@ export function createHeldWords(db: Database): HeldWords {
     const ids = [...changed];
     changed.clear();
     for (const id of ids) dropRow(held, id);
-    for (const [id, said, reply] of rowsById(kind).values(JSON.stringify(ids), owner) as Row[])
-      putRow(held, id, said, reply);
+    for (const row of rowsById(kind).all(JSON.stringify(ids), owner)) putRow(held, row);
     if (isFull(held, false)) seal(held);
   }
 
@@ -95,9 +94,8 @@ export function createHeldWords(db: Database): HeldWords {
     const key = keyOf(kind, owner);
     let have = kept.get(key);
     if (have === undefined && counts.n <= AT_ONCE) {
-      have = { held: createPostings(), changed: new Set() };
-      for (const [id, said, reply] of rowsAfter(kind).values(owner, -1, AT_ONCE) as Row[])
-        putRow(have.held, id, said, reply);
+      have = { held: createPostings(kind === "episode"), changed: new Set() };
+      for (const row of rowsAfter(kind).all(owner, -1, AT_ONCE)) putRow(have.held, row);
       kept.set(key, have);
     }
     if (have !== undefined && have.changed.size <= AT_ONCE) {
@@ -115,7 +113,7 @@ export function createHeldWords(db: Database): HeldWords {
   function begin(kind: Kind, owner: number): void {
     const key = keyOf(kind, owner);
     if (reading.has(key)) return;
-    const into: Kept = { held: createPostings(), changed: new Set() };
+    const into: Kept = { held: createPostings(kind === "episode"), changed: new Set() };
     reading.set(key, into);
     read(kind, owner, into)
       // A database that was closed or cannot be read: whoever asks the tables is told.
@@ -133,9 +131,9 @@ export function createHeldWords(db: Database): HeldWords {
       turn = performance.now();
     };
     for (;;) {
-      const rows = rowsAfter(kind).values(owner, last, SLICE) as Row[];
-      for (const [id, said, reply] of rows) putRow(held, id, said, reply);
-      last = rows.at(-1)?.[0] ?? last;
+      const rows = rowsAfter(kind).all(owner, last, SLICE);
+      for (const row of rows) putRow(held, row);
+      last = rows.at(-1)?.id ?? last;
       await rest();
       if (isFull(held, true)) seal(held);
       if (rows.length < SLICE) break;
@@ -164,7 +162,8 @@ function keyOf(kind: Kind, owner: number): string {
 
 function sides(kind: Kind): string {
   const [first, second] = tables[kind].columns as readonly string[];
-  return `${first}, ${second ?? "''"}`;
+  const place = kind === "episode" ? ", session_id AS session, pos, created_at AS createdAt" : "";
+  return `${first} AS said, ${second ?? "''"} AS reply${place}`;
 }
 
 /** Calls `changed` with each row of tokens that this connection writes or deletes. Whether it stays is for the reader to see. */

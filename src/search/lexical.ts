@@ -51,8 +51,8 @@ export interface LexicalQuery {
     readonly words: Postings;
     /** Of every form of the query. */
     readonly postings: ReadonlyMap<string, WordPostings>;
-    /** Scores of all rows by what they cover, as far as they were asked for. */
-    readonly scores: Map<"whole" | "said", Float32Array>;
+    /** What was found by what it covers: the scores of all rows, and the best of them. */
+    readonly found: Map<"whole" | "said", { scores: Float32Array; k: number; best: number[] }>;
   } | null;
 }
 
@@ -129,7 +129,7 @@ function weighHeld(
     note: null,
     search,
     from: 0,
-    held: { words, postings, scores: new Map() },
+    held: { words, postings, found: new Map() },
   };
 }
 
@@ -168,9 +168,9 @@ export function lexicalCandidates(
 /** The best rows of the words held in memory, whether or not they may be seen; none where they are not held. */
 export function bestHeld(query: LexicalQuery, k: number, side: "whole" | "said" = "whole"): number[] {
   if (query.held === null || query.search.length === 0) return [];
-  const { words, postings, scores } = query.held;
-  const known = scores.get(side);
-  if (known !== undefined) return bestRows(words, known, k);
+  const { words, postings, found } = query.held;
+  const known = found.get(side);
+  if (known !== undefined) return known.k === k ? known.best : bestRows(words, known.scores, k);
   const { shape } = query;
   const whole = side === "whole";
   const terms = query.search.map((term) => ({
@@ -178,9 +178,10 @@ export function bestHeld(query: LexicalQuery, k: number, side: "whole" | "said" 
     forms: term.forms.map((form) => postings.get(form)!),
   }));
   const length = whole ? shape.length : shape.saidLength;
-  const found = scoreAll(words, terms, { ...saturationFor(length), length, side });
-  scores.set(side, found);
-  return bestRows(words, found, k);
+  const scores = scoreAll(words, terms, { ...saturationFor(length), length, side });
+  const best = bestRows(words, scores, k);
+  found.set(side, { scores, k, best });
+  return best;
 }
 
 /** BM25 of the given rows. Rows without any word of the query are left out. */

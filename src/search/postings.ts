@@ -11,7 +11,7 @@ const WAITING_ROWS = 1024;
 /** A word that stands more often in one side of a row counts as so often. */
 export const MOST_TIMES = 255;
 /** What a row and a word take beside their postings, in bytes; about what the engine's maps and strings need. */
-const ROW_BYTES = 60;
+const ROW_BYTES = 80;
 const WORD_BYTES = 120;
 const POSTING_BYTES = 6;
 
@@ -33,6 +33,10 @@ export interface Postings {
   ids: Float64Array;
   saidLength: Uint32Array;
   replyLength: Uint32Array;
+  /** Where an exchange stands in its session, and its time; empty for rows of no session. */
+  session: Float64Array;
+  pos: Uint32Array;
+  createdAt: Float64Array;
   /** 1: the row is gone or has another slot. */
   gone: Uint8Array;
   /** Slots given, and how many of them are gone. */
@@ -48,8 +52,10 @@ export interface Postings {
 /** One word's postings in every part of the index. */
 export type WordPostings = readonly { slots: ArrayLike<number>; times: ArrayLike<number> }[];
 
-export function createPostings(): Postings {
+/** `placed`: rows stand in sessions. */
+export function createPostings(placed: boolean): Postings {
   const room = 256;
+  const places = placed ? room : 0;
   return {
     words: new Map(),
     segments: [],
@@ -59,6 +65,9 @@ export function createPostings(): Postings {
     ids: new Float64Array(room),
     saidLength: new Uint32Array(room),
     replyLength: new Uint32Array(room),
+    session: new Float64Array(places),
+    pos: new Uint32Array(places),
+    createdAt: new Float64Array(places),
     gone: new Uint8Array(room),
     slots: 0,
     dead: 0,
@@ -89,10 +98,19 @@ export function postingsBytes(held: Postings): number {
 }
 
 /** Adds a row, its tokens joined by blanks. A row that is known is replaced. */
-export function putRow(held: Postings, id: number, said: string, reply: string): void {
+export function putRow(
+  held: Postings,
+  row: { id: number; said: string; reply: string; session?: number; pos?: number; createdAt?: number },
+): void {
+  const { id, said, reply } = row;
   dropRow(held, id);
   const slot = held.slots++;
   if (slot === held.ids.length) grow(held);
+  if (held.session.length > 0) {
+    held.session[slot] = row.session ?? 0;
+    held.pos[slot] = row.pos ?? 0;
+    held.createdAt[slot] = row.createdAt ?? 0;
+  }
   held.ids[slot] = id;
   held.slotOf.set(id, slot);
   const saidWords = said === "" ? 0 : count(held, slot, said, 256);
@@ -301,6 +319,7 @@ function count(held: Postings, slot: number, tokens: string, unit: 1 | 256): num
 
 function grow(held: Postings): void {
   const room = Math.ceil(held.ids.length * 1.5);
+  const places = held.session.length > 0 ? room : 0;
   const into = <T extends { set(from: T): void }>(made: T, from: T): T => {
     made.set(from);
     return made;
@@ -308,5 +327,8 @@ function grow(held: Postings): void {
   held.ids = into(new Float64Array(room), held.ids);
   held.saidLength = into(new Uint32Array(room), held.saidLength);
   held.replyLength = into(new Uint32Array(room), held.replyLength);
+  held.session = into(new Float64Array(places), held.session);
+  held.pos = into(new Uint32Array(places), held.pos);
+  held.createdAt = into(new Float64Array(places), held.createdAt);
   held.gone = into(new Uint8Array(room), held.gone);
 }

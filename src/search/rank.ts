@@ -210,7 +210,8 @@ function createScorer(
           saidCosines.set(id, cosine);
     }
     const unplaced = fresh.filter((id) => !places.has(id));
-    if (kind === "episode") for (const one of placesOf(db, unplaced)) place(one);
+    if (kind === "episode")
+      for (const one of heldPlaces(query, unplaced) ?? placesOf(db, unplaced)) place(one);
     else if (question.date !== null) timed(unplaced);
     for (const id of fresh) base.set(id, baseOf(id));
   }
@@ -347,6 +348,18 @@ function createScorer(
   }
 
   return { score, widen, rows, best, signals };
+}
+
+/** Places of episodes by what is held in memory; null where it is not. */
+function heldPlaces(query: LexicalQuery | null, ids: readonly number[]): Place[] | null {
+  const words = query?.held?.words;
+  if (words === undefined) return null;
+  return ids.flatMap((id) => {
+    const slot = words.slotOf.get(id);
+    if (slot === undefined) return [];
+    const { session, pos, createdAt } = words;
+    return [{ id, session: session[slot]!, pos: pos[slot]!, createdAt: createdAt[slot]! }];
+  });
 }
 
 /** A cosine this many deviations above a random row's is as good as they get. */
