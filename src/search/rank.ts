@@ -28,8 +28,8 @@ import {
   type Weights,
 } from "./weights.ts";
 
-/** Candidates that the lexical channel brings at most. */
-const LEXICAL = 100;
+/** Candidates that the lexical channel brings, or as many as are asked for: with 100 nothing more was found among the first ten. */
+const LEXICAL = 60;
 /** Best rows whose neighbours become candidates too. */
 const WIDENED = 40;
 /** Rows of a named day that become candidates although no word of theirs matches. */
@@ -98,8 +98,9 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
 
   const part: Part = kind;
   const sight = createSight(db, kind, predicate);
+  const many = Math.max(LEXICAL, limit);
   const query = weigh(deps, kind, owner, question.terms);
-  if (query !== null) sight.soon(bestHeld(query, LEXICAL));
+  if (query !== null) sight.soon(bestHeld(query, many));
   if (question.vector !== null && vectors !== null && strategy !== "lexical") {
     found.vec = vectors.search(part, sight, question.vector, Math.max(limit, deps.topK));
     if (found.vec === null)
@@ -123,9 +124,9 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
       : plainWeights(model);
   let lexical = false;
   if (query !== null && wordsWanted) {
-    const words = lexicalCandidates(deps, query, sight, LEXICAL);
+    const words = lexicalCandidates(deps, query, sight, many);
     lexical = words.length > 0;
-    if (weights.said > 0) words.push(...lexicalCandidates(deps, query, sight, LEXICAL, "said"));
+    if (weights.said > 0) words.push(...lexicalCandidates(deps, query, sight, many, "said"));
     for (const id of words) found.ids.add(id);
   }
   if (weights.vectorSaid > 0 && useVector) {
