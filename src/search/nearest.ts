@@ -16,7 +16,7 @@ const SHARE = 0.03;
 const LEAST = 1500;
 const MOST = 3000;
 /** The same where measuring one means reading it from the table. */
-const READ_MOST = 1200;
+const READ_MOST = 1800;
 /** Up to this many are measured as they are; of more, the rounded ones tell which: a quarter of the bytes to read. */
 const EXACT = 300;
 /** Largest entry of a table of half bytes: two make a byte. */
