@@ -179,3 +179,14 @@ test("rows that may not be seen make room for others", () => {
   const sight = createSight(db, "episode", { owner, session: "other", retentionDays: 0, now: Date.now() });
   expect(lexicalCandidates(from(held), query, sight, 5)).toEqual([mine]);
 });
+
+test("without FTS5 the user's words find candidates of their own", () => {
+  const owner = ensureOwner(db, "a");
+  const replied = say(db, owner, "something else", "red red red");
+  const asked = say(db, owner, "a red thing", "and many further words that have no colour at all");
+  const scan: LexicalSource = { db, fts5: false, words: null };
+  const query = weigh(scan, "episode", owner, queryTerms(owner, "red"))!;
+  const sight = createSight(db, "episode", { owner, session: null, retentionDays: 0, now: Date.now() });
+  expect(lexicalCandidates(scan, query, sight, 5)).toEqual([replied, asked]);
+  expect(lexicalCandidates(scan, query, sight, 5, "said")).toEqual([asked]);
+});

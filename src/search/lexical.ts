@@ -151,7 +151,7 @@ export function lexicalCandidates(
       if (visible.size >= k || ids.length < want) return ids.filter((id) => visible.has(id)).slice(0, k);
     }
   }
-  if (!fts5) return scanCandidates(db, query, sight.predicate, k);
+  if (!fts5) return scanCandidates(db, query, sight.predicate, k, side);
   const forms = query.search.flatMap((term) => term.forms.map((form) => `"${form.replaceAll('"', '""')}"`));
   const match = `${side === "said" ? `${columns[0]} : ` : ""}(${forms.join(" OR ")})`;
   const { join, where, values } = live(query.kind, "f.rowid", sight.predicate);
@@ -228,7 +228,13 @@ export function lexicalScores(
 }
 
 /** Without FTS5 every row of the owner is read. Slower, the same answers. */
-function scanCandidates(db: Database, query: LexicalQuery, predicate: Predicate, k: number): number[] {
+function scanCandidates(
+  db: Database,
+  query: LexicalQuery,
+  predicate: Predicate,
+  k: number,
+  side: "whole" | "said",
+): number[] {
   const { index } = tables[query.kind];
   const { join, where, values } = live(query.kind, "t.id", predicate);
   const ids = db
@@ -237,8 +243,10 @@ function scanCandidates(db: Database, query: LexicalQuery, predicate: Predicate,
     )
     .all(predicate.owner, query.from, ...values)
     .map((row) => row.id);
-  return [...lexicalScores(db, query, ids, saturationFor(query.shape.length))]
-    .sort((a, b) => b[1].whole - a[1].whole || b[0] - a[0])
+  const length = side === "whole" ? query.shape.length : query.shape.saidLength;
+  return [...lexicalScores(db, query, ids, saturationFor(length))]
+    .filter(([, score]) => score[side] > 0)
+    .sort((a, b) => b[1][side] - a[1][side] || b[0] - a[0])
     .slice(0, k)
     .map(([id]) => id);
 }
