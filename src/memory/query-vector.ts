@@ -2,6 +2,7 @@
 import type { Embedder } from "../embed/types.ts";
 import type { Space } from "../search/vector-tables.ts";
 import type { Embedding } from "./embedding.ts";
+import { within } from "../within.ts";
 
 export type QueryVector =
   | { vector: Float32Array; embedder: Embedder; reason: null }
@@ -63,18 +64,5 @@ async function formerOf(embedding: Pick<Embedding, "local">, space: Space): Prom
     return embedder.signature === space.signature ? embedder : null;
   } catch {
     return null;
-  }
-}
-
-/** The value, or null when it takes longer. */
-export async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -18,6 +18,7 @@ import { queryTerms } from "../search/tokens.ts";
 import type { Candidate, Predicate } from "../search/types.ts";
 import type { VectorIndex } from "../search/vectors.ts";
 import type { Metrics } from "../metrics.ts";
+import { within } from "../within.ts";
 import { renderBlock } from "./block.ts";
 import { estimateTokens } from "./budget.ts";
 import { byTime, choose, createSayings, drop, DROPPED, withUuids } from "./choose.ts";
@@ -25,7 +26,7 @@ import { LIMIT, primaryRows, RECENT, stillThere, type ForeignVectors, type Owner
 import type { Embedding } from "./embedding.ts";
 import { loadRows, type Loaded } from "./lines.ts";
 import type { PrimaryMemories } from "./primary-rows.ts";
-import { queryVector, within, type Left } from "./query-vector.ts";
+import { queryVector, type Left } from "./query-vector.ts";
 import { RERANK_MS, type createReranker } from "./rerank.ts";
 import { named, nothing, resolutionOf, usedOf, type Used } from "./resolution.ts";
 import type { MemorySettings } from "./settings.ts";

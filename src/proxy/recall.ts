@@ -4,6 +4,7 @@ import type { Conversation, JsonBody, Wire } from "../memory/conversation.ts";
 import type { Lookup, Prepared } from "../memory/exchange-types.ts";
 import type { HeaderMap } from "../upstream/headers.ts";
 import type { Upstream } from "../upstream/providers.ts";
+import { within } from "../within.ts";
 import type { ProxyDeps } from "./deps.ts";
 import { isHousekeeping } from "./housekeeping.ts";
 import { namedSession } from "./identity.ts";
@@ -98,18 +99,5 @@ export async function recall(
   } catch (error) {
     deps.log.error("memory.retrieval.failed", { error });
     return { got: null, reason: memory.read ? "deadline" : memory.reason };
-  }
-}
-
-async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => {});
   }
 }
