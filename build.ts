@@ -19,6 +19,7 @@ import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
+import { THREADS } from "./src/threads.ts";
 
 const root = import.meta.dir;
 const modules = join(root, "node_modules");
@@ -137,12 +138,7 @@ function replaceOnce(path: string, from: string, to: string): string {
 async function compile(name: string, target: Target, out: string, profile: string | null): Promise<string> {
   const file = join(out, name.startsWith("windows") ? `recollect-${name}.exe` : `recollect-${name}`);
   const result = await Bun.build({
-    entrypoints: [
-      "src/main.ts",
-      "src/worker/main.ts",
-      "src/db/backup-thread.ts",
-      "src/db/checkpoint-thread.ts",
-    ].map((path) => join(root, path)),
+    entrypoints: ["main.ts", ...THREADS].map((file) => join(root, "src", file)),
     root: join(root, "src"),
     target: "bun",
     format: "esm",

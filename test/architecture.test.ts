@@ -9,9 +9,9 @@ const mayUse: Record<string, string[]> = {
   importers: ["extract", "text", "data", "error", "memory"],
   embed: ["text", "native", "native-files", "error"],
   upstream: ["error", "log", "memory", "db", "seal"],
-  db: ["text", "error", "memory", "schemas", "seal"],
+  db: ["text", "error", "memory", "schemas", "seal", "threads"],
   search: ["db", "text", "embed", "extract", "native", "error", "log", "memory"],
-  worker: ["memory", "config", "engine", "error", "log", "metrics"],
+  worker: ["memory", "config", "engine", "error", "log", "metrics", "threads"],
 };
 const faces = ["api", "mcp", "studio", "proxy"];
 

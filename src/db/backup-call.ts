@@ -2,6 +2,7 @@
 import type { BackupOptions } from "./backup.ts";
 import { AppError, reviveError } from "../error.ts";
 import type { ErrorData } from "../error.ts";
+import { threadAddress } from "../threads.ts";
 
 export type BackupRequest =
   | ({ kind: "write" } & Omit<BackupOptions, "now">)
@@ -10,9 +11,7 @@ export type BackupAnswer = { rows: Record<string, number> } | { error: ErrorData
 
 /** Rows by table of what was written or checked. Rejects with the sentence of what is wrong. */
 export function backupThread(request: BackupRequest): Promise<Record<string, number>> {
-  // In the executable all modules are one, which lies at the root.
-  const entry = Bun.isStandaloneExecutable ? "./db/backup-thread.ts" : "./backup-thread.ts";
-  const thread = new Worker(new URL(entry, import.meta.url).href);
+  const thread = new Worker(threadAddress("db/backup-thread.ts"));
   return new Promise<Record<string, number>>((resolve, reject) => {
     thread.onmessage = ({ data }: MessageEvent<BackupAnswer>) => {
       if ("error" in data) reject(reviveError(data.error));

@@ -3,6 +3,7 @@
  * on a slow disk whoever asks meanwhile waits for it.
  */
 import type { Database } from "bun:sqlite";
+import { threadAddress } from "../threads.ts";
 
 /** Looked at so often, and written back after so many changed rows. */
 const EVERY_MS = 250;
@@ -28,9 +29,7 @@ export function createCheckpoints(db: Database, file: string) {
   }
 
   function open(): Worker {
-    // In the executable all modules are one, which lies at the root.
-    const entry = Bun.isStandaloneExecutable ? "./db/checkpoint-thread.ts" : "./checkpoint-thread.ts";
-    const made = new Worker(new URL(entry, import.meta.url).href, { smol: true });
+    const made = new Worker(threadAddress("db/checkpoint-thread.ts"), { smol: true });
     made.onmessage = () => {
       busy = false;
     };

@@ -1,4 +1,5 @@
 /** The engine's thread as such. It is started before there is anything to open: meanwhile it loads its code. */
+import { threadAddress } from "../threads.ts";
 
 export type Thread = {
   worker: Worker;
@@ -8,8 +9,7 @@ export type Thread = {
 
 /** Starts a thread that opens nothing before it is told to. */
 export function startThread(): Thread {
-  const entry = Bun.isStandaloneExecutable ? "./worker/main.ts" : "./main.ts";
-  const worker = new Worker(new URL(entry, import.meta.url).href);
+  const worker = new Worker(threadAddress("worker/main.ts"));
   const { promise: lost, resolve } = Promise.withResolvers<string>();
   worker.onerror = (event) => {
     event.preventDefault?.();

@@ -8,6 +8,8 @@ import { binary, hostileFolder, runBinary, startBinary, wasFooled } from "../sup
 
 setDefaultTimeout(60_000);
 
+const as = (secret: string | null) => ({ authorization: `Bearer ${secret}` });
+
 describe("the executable, alone in a hostile folder", () => {
   let folder: string;
   let dataDir: string;
@@ -42,7 +44,6 @@ describe("the executable, alone in a hostile folder", () => {
   test("has its pages, its schemas, its threads and both doors of MCP inside", async () => {
     const own = mkdtempSync(join(tmpdir(), "recollect-inside-"));
     await using server = await startBinary({ command, cwd: folder, dataDir: own });
-    const as = (secret: string | null) => ({ authorization: `Bearer ${secret}` });
     const docs = await fetch(`${server.url}/docs`);
     expect(await docs.text()).toContain("/docs/docs.css");
     expect((await fetch(`${server.url}/docs/docs.css`)).status).toBe(200);
@@ -80,6 +81,28 @@ describe("the executable, alone in a hostile folder", () => {
     expect((await fetch(`${server.url}/api/memory`, { headers: as(server.apiKey) })).status).toBe(200);
     expect(await server.stop()).toBe(0);
     expect(wasFooled(folder)).toBe(false);
+    rmSync(own, { recursive: true, force: true });
+  });
+
+  test("writes SQLite's log back in a thread of its own", async () => {
+    const own = mkdtempSync(join(tmpdir(), "recollect-log-"));
+    await using server = await startBinary({ command, cwd: folder, dataDir: own, args: ["--demo"] });
+    /** Pages of the log, and how many of them are in the database by now: https://sqlite.org/walformat.html, 2.1. */
+    const log = () => {
+      const index = readFileSync(join(own, "recollect.db-shm"));
+      return { pages: index.readUInt32LE(16), written: index.readUInt32LE(96) };
+    };
+    // SQLite's own way is to wait for 1000 pages.
+    const writtenBack = () => log().written > 0 && log().pages < 1000;
+    for (let n = 0; !writtenBack() && log().pages < 600; n++) {
+      const body = JSON.stringify({ type: "factual", key: `fact:${n}`, content: `Fact number ${n}` });
+      const headers = { ...as(server.apiKey), "content-type": "application/json" };
+      expect((await fetch(`${server.url}/api/memory`, { method: "POST", headers, body })).status).toBe(201);
+    }
+    const end = performance.now() + 20_000;
+    while (!writtenBack() && performance.now() < end) await Bun.sleep(20);
+    expect(writtenBack()).toBe(true);
+    expect(await server.stop()).toBe(0);
     rmSync(own, { recursive: true, force: true });
   });
 
