@@ -161,3 +161,43 @@ test("summarize and reindex say what they did, and why they cannot", async () =>
   expect(reindex.code).toBe(1);
   expect(reindex.err).toContain("Turn a source on");
 });
+
+test("--key takes an id or a name; what belongs to nobody is refused instead of being kept where no key finds it", async () => {
+  await recollect(["key", "create", "phone", "--id", "k-phone"]);
+  await recollect(["key", "create", "desk"]);
+  const named = await recollect(["memory", "add", "Prefers tea", "--key", "phone"]);
+  expect(named.code).toBe(0);
+  expect((await recollect(["memory", "list", "--key", "k-phone"])).out).toContain("Prefers tea");
+  expect((await recollect(["memory", "add", "Prefers tea", "--key", "k-phone:ann"])).code).toBe(0);
+  for (const args of [["add", "Lost"], ["list"], ["export", join(dir, "none.jsonl")]]) {
+    const { code, err } = await recollect(["memory", ...args, "--key", "nobody"]);
+    expect({ args, code }).toEqual({ args, code: 1 });
+    expect(err).toContain("There is no key nobody. Known: k-phone (phone), ");
+  }
+  await recollect(["key", "create", "phone"]);
+  const twice = await recollect(["memory", "list", "--key", "phone"]);
+  expect(twice.code).toBe(2);
+  expect(twice.err).toContain("2 keys have the name phone; give an id. Known: k-phone (phone), ");
+});
+
+test.each([
+  [["key", "create"], "key create takes NAME; 0 given. See: recollect help key"],
+  [["key", "list", "x"], "key list takes no arguments; 1 given. See: recollect help key"],
+  [["key", "merge", "x"], "key merge takes FROM TO; 1 given. See: recollect help key"],
+  [["provider", "add", "x"], "provider add takes ID URL; 1 given. See: recollect help provider"],
+  [["memory", "search"], "memory search takes QUERY; 0 given. See: recollect help memory"],
+  [["key", "list", "--jsn"], "Unknown option '--jsn'. See: recollect help key"],
+  [["help", "nosuch"], "There is no verb nosuch. See: recollect help"],
+])("%p says what it takes", async (args, sentence) => {
+  expect(await recollect(args)).toEqual({ out: "", err: `recollect: ${sentence}\n`, code: 2 });
+});
+
+test("doctor does not call a box well whose provider cannot be reached", async () => {
+  using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  await recollect(["provider", "add", "gone", `http://127.0.0.1:${server.port}`]);
+  await server.stop(true);
+  const { out, code } = await recollect(["doctor"], { PORT: "0" });
+  expect(code).toBe(0);
+  expect(out).toContain("warn  upstream gone");
+  expect(out).toEndWith("\nRecollect itself works; 1 warning above.\n");
+});

@@ -24,7 +24,14 @@ export const verb: Verb = {
         if (todo !== null) call.print(`${" ".repeat(width + 8)}→ ${todo}`);
       }
       call.print("");
-      call.print(healthy ? "All is well." : "Something needs attention.");
+      const warnings = findings.filter((finding) => finding.state === "warn").length;
+      call.print(
+        !healthy
+          ? "Something needs attention."
+          : warnings === 0
+            ? "All is well."
+            : `Recollect itself works; ${warnings === 1 ? "1 warning" : `${warnings} warnings`} above.`,
+      );
     }
     return healthy ? exit.ok : exit.failed;
   },

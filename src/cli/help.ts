@@ -23,7 +23,7 @@ function overview(): string {
     "",
     ...Object.entries(verbs).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
     "",
-    "Verbs on data take --data-dir DIR and --key ID, also while the server runs.",
+    "Verbs on data take --data-dir DIR and --key ID (or its name), also while the server runs.",
     "More on one: recollect help VERB. Variables and where their values come from: recollect config show",
   ].join("\n");
 }

@@ -1,7 +1,7 @@
 /** `recollect key create|list|rotate|revoke|merge`. */
 import { createKey, findKey, keyScopes, listKeys, revokeKey, rotateKey } from "../db/keys.ts";
 import type { KeyScope } from "../db/keys.ts";
-import { exit, UsageError } from "./verb.ts";
+import { exit, expectCount, UsageError } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 
 export const verb: Verb = {
@@ -24,8 +24,7 @@ export const verb: Verb = {
     if (action === undefined || wanted[action] === undefined) {
       throw new UsageError("This takes: create NAME, list, rotate ID, revoke ID, merge FROM TO.");
     }
-    if (args.length !== wanted[action])
-      throw new UsageError(`key ${action} takes ${wanted[action]} argument(s); ${args.length} given.`);
+    expectCount(verb.usage, "key", action, args, wanted[action]);
     if (action === "merge") return merge(call, args[0]!, args[1]!);
     const options = action === "create" ? createOptions(call) : {};
     const { db } = call.database();

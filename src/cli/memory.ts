@@ -4,7 +4,7 @@ import type { Memory, MemoryType } from "../memory/types.ts";
 import { ownerOf, withEngine } from "./engine.ts";
 import type { CliEngine } from "./engine.ts";
 import { exportTo, formatFlag, importFrom } from "./transfer.ts";
-import { exit, stringFlag, UsageError } from "./verb.ts";
+import { exit, expectCount, stringFlag, UsageError } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 
 export const verb: Verb = {
@@ -41,8 +41,7 @@ export const verb: Verb = {
       };
     const found = action === undefined ? undefined : actions[action];
     if (!found) throw new UsageError(`This takes: ${Object.keys(actions).join(", ")}.`);
-    if (args.length !== found[0])
-      throw new UsageError(`memory ${action} takes ${found[0]} argument(s); ${args.length} given.`);
+    expectCount(verb.usage, "memory", action!, args, found[0]);
     typeFlag(call);
     limitFlag(call);
     // OmniRoute's memories name their own keys.

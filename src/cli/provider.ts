@@ -4,7 +4,7 @@ import { newProvider } from "../schemas/providers.ts";
 import { createProviders } from "../upstream/providers.ts";
 import type { Providers } from "../upstream/providers.ts";
 import { check } from "../validate.ts";
-import { exit, stringFlag, UsageError } from "./verb.ts";
+import { exit, expectCount, stringFlag, UsageError } from "./verb.ts";
 import type { Call, Verb } from "./verb.ts";
 
 export const verb: Verb = {
@@ -23,9 +23,7 @@ export const verb: Verb = {
     if (action === undefined || wanted[action] === undefined) {
       throw new UsageError("This takes: add ID URL, list, test ID, remove ID.");
     }
-    if (args.length !== wanted[action]) {
-      throw new UsageError(`provider ${action} takes ${wanted[action]} argument(s); ${args.length} given.`);
-    }
+    expectCount(verb.usage, "provider", action, args, wanted[action]);
     const apiKey = action === "add" ? keyOf(call) : undefined;
     const { db, config } = call.database();
     try {

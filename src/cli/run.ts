@@ -29,7 +29,10 @@ export async function run(argv: string[], world: World): Promise<number> {
     }
     return await verb.run(call);
   } catch (error) {
-    if (error instanceof UsageError) return fail(exit.usage, `${error.message} See: recollect help ${name}`);
+    if (error instanceof UsageError) {
+      const sentence = /[.?!]$/.test(error.message) ? error.message : `${error.message}.`;
+      return fail(exit.usage, `${sentence} See: recollect help${name === "help" ? "" : ` ${name}`}`);
+    }
     if (error instanceof ConfigError) return fail(exit.config, ...error.problems);
     if (error instanceof AppError && error.code !== "internal") return fail(exit.failed, error.message);
     const code = error instanceof Error && "code" in error ? String(error.code) : "";

@@ -11,6 +11,8 @@ import { listKeys } from "../db/keys.ts";
 import { migrate } from "../db/migrate.ts";
 import { openDatabase } from "../db/open.ts";
 import { makeDataDir } from "../db/folder.ts";
+import { SHARED_OWNER } from "../db/owners.ts";
+import { AppError } from "../error.ts";
 import { createLog } from "../log.ts";
 import type { Log } from "../log.ts";
 
@@ -134,21 +136,48 @@ export function expectArgs(call: Call, ...names: string[]): string[] {
   return call.args;
 }
 
+/** A usage error unless `action` was given as many arguments as its usage line names. */
+export function expectCount(
+  usage: readonly string[],
+  verb: string,
+  action: string,
+  args: readonly string[],
+  count: number,
+): void {
+  if (args.length === count) return;
+  const line = usage.find((one) => one.startsWith(`recollect ${verb} ${action}`)) ?? "";
+  const wanted = line
+    .split(" ")
+    .slice(3, 3 + count)
+    .join(" ");
+  throw new UsageError(`${verb} ${action} takes ${wanted || "no arguments"}; ${args.length} given.`);
+}
+
 export function stringFlag(call: Call, name: string): string | undefined {
   const value = call.flags[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** The owner a data verb works for: `--key`, else the only key there is. */
+/**
+ * The owner a data verb works for: `--key` (an id, `id:person`, `shared`, or the name of one key), else the only key
+ * there is. Anything else is an error: what is written for nobody would never be found again.
+ */
 export function ownerFlag(call: Call, db: Database): string {
-  const given = stringFlag(call, "key");
-  if (given !== undefined) return given;
   const keys = listKeys(db);
-  const [only] = keys;
-  if (keys.length === 1 && only) return only.id;
-  throw new UsageError(
-    keys.length === 0
-      ? "There is no API key yet. Make one with: recollect key create NAME"
-      : `There are ${keys.length} keys; say which with --key. Known: ${keys.map((key) => key.id).join(", ")}`,
-  );
+  if (keys.length === 0)
+    throw new UsageError("There is no API key yet. Make one with: recollect key create NAME");
+  const known = `Known: ${keys.map((key) => `${key.id} (${key.name})`).join(", ")}.`;
+  const given = stringFlag(call, "key");
+  if (given === undefined) {
+    if (keys.length === 1) return keys[0]!.id;
+    throw new UsageError(`There are ${keys.length} keys; say which with --key. ${known}`);
+  }
+  const colon = given.indexOf(":");
+  const id = colon < 0 ? given : given.slice(0, colon);
+  if (given === SHARED_OWNER || keys.some((key) => key.id === id)) return given;
+  const named = keys.filter((key) => key.name === given);
+  if (named.length === 1) return named[0]!.id;
+  if (named.length > 1)
+    throw new UsageError(`${named.length} keys have the name ${given}; give an id. ${known}`);
+  throw new AppError("not_found", `There is no key ${given}. ${known}`);
 }
