@@ -757,6 +757,13 @@ test("the demo shows the whole loop without a model", async () => {
   await demo.settled();
   const second = (await say("What do I prefer over Go?")).choices[0]!.message.content;
   expect(second).toMatch(/^You said: What do I prefer over Go\?\n\nI remember:\n- \[.*TypeScript/);
+  // Its answers do not grow by holding one another.
+  for (let i = 0; i < 3; i++) {
+    await demo.settled();
+    const again = (await say("What do I prefer over Go?")).choices[0]!.message.content;
+    expect(again).toContain("User said: What do I prefer over Go?");
+    expect(again.split("I remember:")).toHaveLength(2);
+  }
   await demo.stop();
 });
 

@@ -24,7 +24,12 @@ function reply(wire: Wire, body: JsonBody): string {
   });
   const { query } = readConversation(wire, body);
   const said = `You said: ${withoutBlock(query)}`;
-  return remembered.length === 0 ? said : `${said}\n\nI remember:\n${remembered.join("\n")}`;
+  return remembered.length === 0 ? said : `${said}\n\nI remember:\n${remembered.map(asked).join("\n")}`;
+}
+
+/** A recalled exchange without this provider's own answer, which would hold all that was recalled before it. */
+function asked(line: string): string {
+  return line.replace(/ \| Assistant said: You said: .*/s, "");
 }
 
 /** What the person said, without a block that stands in the same turn. */
