@@ -335,6 +335,17 @@ describe("exchanges", () => {
     expect((await find("llamas in Lapland")).results.map((row) => row.kind)).toEqual(["memory"]);
   });
 
+  test("a standing memory does not take the place of the rest of what was said with it", async () => {
+    await say("s1", [["My name is Tove and I have a dog called Ziggy", "Hello Tove!"]]);
+    const [episode] = box.db.query<{ id: number }, []>("SELECT id FROM episodes").all();
+    await add("Name is Tove", { key: "identity:name", metadata: { category: "identity", slot: "name" } });
+    box.db.query("UPDATE memories SET episode_id = ?").run(episode!.id);
+    expect((await find("what is my dog's name?")).results.map((row) => row.kind)).toEqual([
+      "memory",
+      "episode",
+    ]);
+  });
+
   test("the turns beside a match come up with it, and a long reply is shown where it fits the question", async () => {
     const filler = "There are many things to say about weather in general. ".repeat(80);
     await say("s1", [

@@ -52,6 +52,7 @@ export function choose(input: {
   }
 
   const told = new Set(chosen.map(sayingOf));
+  const standing = chosen.length;
   let ranked = 0;
   let episodes = 0;
   let first: Loaded | null = null;
@@ -69,9 +70,10 @@ export function choose(input: {
       dropLoaded(dropped, row, "over the limit");
       continue;
     }
+    // A standing memory is there whatever was asked: it does not answer for the rest of the exchange it came from.
     if (
       row.kind === "episode" &&
-      chosen.some((c) => c.kind === "memory" && String(c.item.episodeId) === row.id)
+      chosen.some((c, at) => at >= standing && c.kind === "memory" && String(c.item.episodeId) === row.id)
     ) {
       dropLoaded(dropped, row, "its memory is chosen already");
       continue;
