@@ -96,6 +96,25 @@ test("what is to be forgotten is archived, can be brought back, and everything e
   expect((await contents()).join()).toContain("window seats");
 });
 
+test("exchanges that say what was to be forgotten are not recalled in its place; others are", async () => {
+  await say("I live in Lisbon.", "A fine town.");
+  await say("Where do I live?", "You live in Lisbon.");
+  await say("The tram in Lisbon is yellow.", "It is.");
+  const ask = async () =>
+    (
+      await box.engine.retrieval.retrieve({
+        owner: "anna",
+        query: "Do I live in Lisbon with its yellow tram?",
+        mode: "interactive",
+      })
+    ).results.map((row) => row.text);
+  expect((await ask()).join()).toContain("You live in Lisbon.");
+  await say("Please forget that I live in Lisbon.", "It is forgotten.");
+  const left = await ask();
+  expect(left).toHaveLength(1);
+  expect(left[0]).toContain("The tram in Lisbon is yellow.");
+});
+
 test("what was deleted for good is not learned again from an older exchange, and may be said anew", async () => {
   await say("I prefer window seats.");
   const [memory] = await memories();

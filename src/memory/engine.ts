@@ -33,7 +33,7 @@ import { createEmbedding, createModelCalls } from "./embedding.ts";
 import type { Redact } from "./fields.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createJobs } from "./jobs.ts";
-import { wordHolders } from "./holding.ts";
+import { exchangesHolding, wordHolders } from "./holding.ts";
 import { createMetrics } from "../metrics.ts";
 import { createEngineMetrics } from "./metrics.ts";
 import { createMemories } from "./lifecycle.ts";
@@ -310,6 +310,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     },
     queue: (job) => jobs.queue(job),
     holding,
+    told: exchangesHolding(db, lexical.fts5),
     alsoFrom({ ownerId: owner, episodeId, user, model }) {
       if (!settings.read().extractEntities) return;
       learnEntities(

@@ -1,4 +1,4 @@
-/** Finds the memories that a statement may be about: those that hold all of its words. */
+/** Finds the memories and exchanges that a statement may be about: those that hold all of its words. */
 import type { Database } from "bun:sqlite";
 import { memoryBySeq, memoryColumns } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
@@ -23,9 +23,7 @@ export function wordHolders(db: Database, fts5: boolean) {
         )
         .all(ownerId, SCANNED);
     }
-    const prefix = ownerPrefix(ownerId);
-    const form = (stem: string) => `"${prefix}${stem.replaceAll('"', "")}"`;
-    const match = words.map((word) => `(${stemsOf(word).map(form).join(" OR ")})`).join(" AND ");
+    const match = allOf(ownerId, words);
     const found = db
       .query<{ rowid: number }, [string, number]>(
         "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid DESC LIMIT ?",
@@ -33,4 +31,26 @@ export function wordHolders(db: Database, fts5: boolean) {
       .all(match, limit);
     return found.map(({ rowid }) => memoryBySeq(db, ownerId, rowid)).filter((row) => row !== null);
   };
+}
+
+/**
+ * Ids of the exchanges of an owner, among those that are recalled, whose two texts together hold every one of these
+ * words, newest first. None where FTS5 is missing.
+ */
+export function exchangesHolding(db: Database, fts5: boolean) {
+  return (ownerId: number, words: readonly string[], limit: number): number[] =>
+    !fts5 || words.length === 0
+      ? []
+      : db
+          .query<{ rowid: number }, [string, number]>(
+            "SELECT rowid FROM episodes_fts WHERE episodes_fts MATCH ? ORDER BY rowid DESC LIMIT ?",
+          )
+          .all(allOf(ownerId, words), limit)
+          .map(({ rowid }) => rowid);
+}
+
+function allOf(ownerId: number, words: readonly string[]): string {
+  const prefix = ownerPrefix(ownerId);
+  const form = (stem: string) => `"${prefix}${stem.replaceAll('"', "")}"`;
+  return words.map((word) => `(${stemsOf(word).map(form).join(" OR ")})`).join(" AND ");
 }

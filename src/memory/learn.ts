@@ -55,6 +55,8 @@ export type LearnDeps = {
   queue: (job: NewJob) => void;
   /** Active memories of an owner that hold all of these words, in whatever form; newest first, at most `limit`. */
   holding: (ownerId: number, words: readonly string[], limit: number) => MemoryRow[];
+  /** Ids of exchanges of an owner that hold all of these words, newest first, at most `limit`. */
+  told: (ownerId: number, words: readonly string[], limit: number) => number[];
   /** What else an exchange leaves (entities), inside the same transaction. */
   alsoFrom?: (exchange: Turn & { ownerId: number; episodeId: number; model: ModelAnswer | null }) => void;
 };
@@ -215,6 +217,17 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHan
       for (const match of matches) {
         store.setStatus(match, "archived", "forget");
         learned.push({ id: match.id, action: "archived" });
+        hush(match);
+      }
+    }
+
+    /** Exchanges that say what was to be forgotten, the request among them, are not recalled in its place. */
+    function hush(forgotten: MemoryRow): void {
+      const words = duplicateKey(forgotten.content).split(" ");
+      // A single word says no statement.
+      const saying = words.length < 2 ? [] : deps.told(ownerId, words, MOST_CANDIDATES);
+      for (const id of new Set([forgotten.episode_id, payload.episodeId, ...saying])) {
+        if (id !== null) store.dropEpisode({ owner: ownerId, id, row: "mute" });
       }
     }
 
