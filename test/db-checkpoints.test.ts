@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, jest, spyOn, test } from "bun:test";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,5 +46,28 @@ test("what was written reaches the database file while its connection goes on, a
     checkpoints.stop();
     db.close();
     rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("rests while nothing is written, and looks as often as before once something was", () => {
+  const db = new Database(":memory:");
+  db.run("CREATE TABLE t (a TEXT)");
+  jest.useFakeTimers();
+  const timers = spyOn(globalThis, "setTimeout");
+  const checkpoints = createCheckpoints(db, ":memory:");
+  const waits = () => timers.mock.calls.map(([, ms]) => ms);
+  try {
+    checkpoints.start();
+    jest.advanceTimersByTime(250 + 500 + 1000 + 1000);
+    expect(waits()).toEqual([250, 500, 1000, 1000, 1000]);
+    db.run("INSERT INTO t VALUES ('written during a rest')");
+    jest.advanceTimersByTime(1000 + 250);
+    expect(waits().slice(5)).toEqual([250, 500]);
+    checkpoints.stop();
+    expect(jest.getTimerCount()).toBe(0);
+  } finally {
+    timers.mockRestore();
+    jest.useRealTimers();
+    db.close();
   }
 });
