@@ -36,10 +36,9 @@ export const ActivityPage = ({
         <Select
           form="activity"
           name="owner"
-          label="Owner"
           value={frame.owner}
           options={[{ value: "", text: "All keys" }, ...ownerOptions(frame.owners, frame.owner)]}
-          more={{ "data-go": true }}
+          more={{ "aria-label": "Owner", "data-go": true }}
         />
         <noscript>
           <button class="btn">Show</button>

@@ -1,6 +1,6 @@
 /** The backends card: where memories live, in which order, and how each of them is. */
 import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
+import { type Errors, FormErrors, InputField, SecretField, SelectField, TextareaField } from "./fields.tsx";
 import { type State, Word } from "./figures.tsx";
 import { ms } from "./format.ts";
 import { Icon } from "./icons.tsx";
@@ -142,65 +142,61 @@ export const BackendDialog = ({
     >
       <FormErrors form={form} errors={errors} labels={labels} />
       <div class="fields">
-        <Field {...field} name="id" label={labels.id}>
-          <Input
-            {...field}
-            name="id"
-            kind="mono"
-            value={draft.id}
-            more={known ? { readonly: true } : { required: true, autofocus: true, placeholder: "brain" }}
-          />
-        </Field>
-        <Field {...field} name="type" label={labels.type}>
-          <Select
-            {...field}
-            name="type"
-            value={draft.type}
-            options={[
-              { value: "http", text: "HTTP" },
-              { value: "obsidian", text: "Obsidian" },
-              { value: "notion", text: "Notion" },
-              { value: "qdrant", text: "Qdrant" },
-            ]}
-          />
-        </Field>
-        <Field {...field} name="displayName" label={labels.displayName} optional="optional">
-          <Input {...field} name="displayName" value={draft.displayName} />
-        </Field>
-        <Field {...field} name="baseUrl" label={labels.baseUrl} optional="where the kind has none of its own">
-          <Input {...field} name="baseUrl" kind="mono" value={draft.baseUrl} />
-        </Field>
-        <Field
+        <InputField
           {...field}
-          name="apiKey"
-          label={labels.apiKey}
-          optional={draft.apiKeyMasked ? `set, ${draft.apiKeyMasked}` : "optional"}
-        >
-          <Input
-            {...field}
-            name="apiKey"
-            kind="mono"
-            value=""
-            more={{
-              type: "password",
-              autocomplete: "off",
-              placeholder: draft.apiKeyMasked ? "Leave empty to keep" : "",
-            }}
-          />
-        </Field>
-        <Field {...field} name="databaseId" label={labels.databaseId} optional="Notion">
-          <Input {...field} name="databaseId" kind="mono" value={draft.databaseId} />
-        </Field>
+          name="id"
+          label={labels.id}
+          kind="mono"
+          value={draft.id}
+          more={known ? { readonly: true } : { required: true, autofocus: true, placeholder: "brain" }}
+        />
+        <SelectField
+          {...field}
+          name="type"
+          label={labels.type}
+          value={draft.type}
+          options={[
+            { value: "http", text: "HTTP" },
+            { value: "obsidian", text: "Obsidian" },
+            { value: "notion", text: "Notion" },
+            { value: "qdrant", text: "Qdrant" },
+          ]}
+        />
+        <InputField
+          {...field}
+          name="displayName"
+          label={labels.displayName}
+          optional="optional"
+          value={draft.displayName}
+        />
+        <InputField
+          {...field}
+          name="baseUrl"
+          label={labels.baseUrl}
+          optional="where the kind has none of its own"
+          kind="mono"
+          value={draft.baseUrl}
+        />
+        <SecretField {...field} name="apiKey" label={labels.apiKey} stored={draft.apiKeyMasked} />
+        <InputField
+          {...field}
+          name="databaseId"
+          label={labels.databaseId}
+          optional="Notion"
+          kind="mono"
+          value={draft.databaseId}
+        />
       </div>
-      <Field
+      <TextareaField
         {...field}
         name="more"
         label={labels.more}
         optional="JSON object"
         hint="For example headers, timeout, endpoints, queryParams, pathParams."
-      >
-        <Textarea {...field} name="more" value={draft.more} rows={3} more={{ spellcheck: "false" }} />
-      </Field>
+        value={draft.more}
+        rows={3}
+        more={{ spellcheck: "false" }}
+      />
     </Dialog>
   );
 };

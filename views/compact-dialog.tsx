@@ -1,6 +1,6 @@
 /** Compacting old memories: a look first, then the summaries. */
 import { Cancel, Dialog, Submit } from "./actions.tsx";
-import { type Errors, Field, Input, Select } from "./fields.tsx";
+import { type Errors, Field, Input, SelectField } from "./fields.tsx";
 import { Ledger } from "./figures.tsx";
 import { ago, count, cut, num } from "./format.ts";
 import { HOME } from "./memory-dialogs.tsx";
@@ -136,15 +136,14 @@ export const CompactDialog = ({
             <span class="unit">days</span>
           </div>
         </Field>
-        <Field {...field} name="apiKeyId" label="Owner">
-          <Select
-            {...field}
-            name="apiKeyId"
-            options={[{ value: "", text: "All keys, one by one" }, ...ownerOptions(owners, draft.apiKeyId)]}
-            value={draft.apiKeyId}
-            more={hx}
-          />
-        </Field>
+        <SelectField
+          {...field}
+          name="apiKeyId"
+          label="Owner"
+          options={[{ value: "", text: "All keys, one by one" }, ...ownerOptions(owners, draft.apiKeyId)]}
+          value={draft.apiKeyId}
+          more={hx}
+        />
       </div>
       <noscript>
         <button class="btn" formmethod="get" formaction="/dashboard/memory/compact" name="look" value="1">

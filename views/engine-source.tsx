@@ -1,6 +1,6 @@
 /** Where vectors come from: the choice, the local models with their downloads, an endpoint of one's own. */
 import { Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Input, SaveWithoutScript, Switch } from "./fields.tsx";
+import { type Errors, FormErrors, InputField, SaveWithoutScript, SecretField, Switch } from "./fields.tsx";
 import { Chip, Dot, Word } from "./figures.tsx";
 import { bytes, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
@@ -108,7 +108,7 @@ export const SourceForms = ({
   models: ModelState[];
   remoteModels: { value: string; text: string }[];
 }) => {
-  const form = "source";
+  const field = { form: "source", errors };
   const radio = (value: string) => ({
     type: "radio",
     name: "embeddingSource",
@@ -124,8 +124,7 @@ export const SourceForms = ({
   return (
     <div class="stack" id="source-forms">
       <FormErrors
-        form={form}
-        errors={errors}
+        {...field}
         labels={{ embeddingProviderModel: "Remote model", customBaseUrl: "Base URL", customModelId: "Model" }}
       />
       <form
@@ -158,7 +157,7 @@ export const SourceForms = ({
             </label>
             <span class="choice-side">
               <Switch
-                form={form}
+                form={field.form}
                 name={`${model.name}Enabled`}
                 on={model.name === "static" ? source.staticEnabled : source.transformersEnabled}
                 label={`${model.name === "static" ? "Static" : "Transformers"} model`}
@@ -209,46 +208,23 @@ export const SourceForms = ({
         >
           <input type="hidden" name="part" value="custom" />
           <div class="fields fields-3">
-            <Field form={form} errors={errors} name="customBaseUrl" label="Base URL">
-              <Input
-                form={form}
-                errors={errors}
-                name="customBaseUrl"
-                kind="mono"
-                value={source.customBaseUrl}
-                more={{ placeholder: "http://127.0.0.1:11434/v1", inputmode: "url" }}
-              />
-            </Field>
-            <Field form={form} errors={errors} name="customModelId" label="Model">
-              <Input
-                form={form}
-                errors={errors}
-                name="customModelId"
-                kind="mono"
-                value={source.customModelId}
-                more={{ placeholder: "nomic-embed-text" }}
-              />
-            </Field>
-            <Field
-              form={form}
-              errors={errors}
-              name="customApiKey"
-              label="Key"
-              optional={source.customApiKey ? `set, ${source.customApiKey}` : "optional"}
-            >
-              <Input
-                form={form}
-                errors={errors}
-                name="customApiKey"
-                kind="mono"
-                value=""
-                more={{
-                  type: "password",
-                  autocomplete: "off",
-                  placeholder: source.customApiKey ? "Leave empty to keep" : "",
-                }}
-              />
-            </Field>
+            <InputField
+              {...field}
+              name="customBaseUrl"
+              label="Base URL"
+              kind="mono"
+              value={source.customBaseUrl}
+              more={{ placeholder: "http://127.0.0.1:11434/v1", inputmode: "url" }}
+            />
+            <InputField
+              {...field}
+              name="customModelId"
+              label="Model"
+              kind="mono"
+              value={source.customModelId}
+              more={{ placeholder: "nomic-embed-text" }}
+            />
+            <SecretField {...field} name="customApiKey" label="Key" stored={source.customApiKey} />
           </div>
           <div class="form-foot">
             <Submit>Save the endpoint</Submit>

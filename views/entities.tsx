@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import type { Entity } from "../src/memory/types.ts";
 import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
 import { type ActivityFrame, ActivityPage, ListAndDetail } from "./activity.tsx";
-import { type Errors, Field, FormErrors, Input, Textarea } from "./fields.tsx";
+import { type Errors, FormErrors, InputField, TextareaField } from "./fields.tsx";
 import { count, cut, day, href, num } from "./format.ts";
 import { type GraphEdge, RelationGraph } from "./graph.tsx";
 import { Icon } from "./icons.tsx";
@@ -286,12 +286,20 @@ export const EditEntityDialog = ({
       }
     >
       <FormErrors form="entity" errors={errors} labels={{ notes: "Notes", aliases: "Also called" }} />
-      <Field {...field} name="notes" label="Notes">
-        <Textarea {...field} name="notes" value={notes} more={{ autofocus: true, dir: "auto" }} />
-      </Field>
-      <Field {...field} name="aliases" label="Also called" optional="separated by commas">
-        <Input {...field} name="aliases" value={aliases} />
-      </Field>
+      <TextareaField
+        {...field}
+        name="notes"
+        label="Notes"
+        value={notes}
+        more={{ autofocus: true, dir: "auto" }}
+      />
+      <InputField
+        {...field}
+        name="aliases"
+        label="Also called"
+        optional="separated by commas"
+        value={aliases}
+      />
     </Dialog>
   );
 };

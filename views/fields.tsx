@@ -64,14 +64,9 @@ interface ControlProps {
   more?: Record<string, unknown>;
 }
 
-export const Input = ({
-  form,
-  name,
-  errors = {},
-  value,
-  kind = "",
-  more = {},
-}: ControlProps & { value?: string | number | null; kind?: "" | "mono" | "num" }) => (
+type InputProps = ControlProps & { value?: string | number | null; kind?: "" | "mono" | "num" | "file" };
+
+export const Input = ({ form, name, errors = {}, value, kind = "", more = {} }: InputProps) => (
   <input
     class={kind ? `input input-${kind}` : "input"}
     id={fieldId(form, name)}
@@ -85,23 +80,10 @@ export const Input = ({
 
 export type Option = string | { value: string; text: string };
 
-export const Select = ({
-  form,
-  name,
-  errors = {},
-  options,
-  value,
-  label,
-  more = {},
-}: ControlProps & { options: readonly Option[]; value?: string | null | undefined; label?: string }) => (
-  <select
-    class="select"
-    id={fieldId(form, name)}
-    name={name}
-    {...(label ? { "aria-label": label } : {})}
-    {...more}
-    {...invalid(form, name, errors)}
-  >
+type SelectProps = ControlProps & { options: readonly Option[]; value?: string | null | undefined };
+
+export const Select = ({ form, name, errors = {}, options, value, more = {} }: SelectProps) => (
+  <select class="select" id={fieldId(form, name)} name={name} {...more} {...invalid(form, name, errors)}>
     {options.map((option) => {
       const { value: v, text } = typeof option === "string" ? { value: option, text: option } : option;
       return (
@@ -113,14 +95,9 @@ export const Select = ({
   </select>
 );
 
-export const Textarea = ({
-  form,
-  name,
-  errors = {},
-  value,
-  rows = 3,
-  more = {},
-}: ControlProps & { value?: string | null; rows?: number }) => (
+type TextareaProps = ControlProps & { value?: string | null; rows?: number };
+
+const Textarea = ({ form, name, errors = {}, value, rows = 3, more = {} }: TextareaProps) => (
   <textarea
     class="textarea"
     id={fieldId(form, name)}
@@ -155,6 +132,18 @@ export const Switch = ({
   />
 );
 
+interface FieldProps {
+  form: string;
+  name: string;
+  label: Child;
+  optional?: Child;
+  hint?: Child;
+  errors?: Errors;
+  wide?: boolean;
+  class?: string;
+}
+
+/** Label, control, hint and error. The fields below have one usual control each. */
 export const Field = ({
   form,
   name,
@@ -165,16 +154,7 @@ export const Field = ({
   wide,
   class: extra,
   children,
-}: PropsWithChildren<{
-  form: string;
-  name: string;
-  label: Child;
-  optional?: Child;
-  hint?: Child;
-  errors?: Errors;
-  wide?: boolean;
-  class?: string;
-}>) => (
+}: PropsWithChildren<FieldProps>) => (
   <div class={["field", wide ? "field-wide" : "", extra ?? ""].filter(Boolean).join(" ")}>
     <label for={fieldId(form, name)}>
       {label}
@@ -184,6 +164,43 @@ export const Field = ({
     {hint ? <p class="hint">{hint}</p> : null}
     <FieldError form={form} name={name} errors={errors} />
   </div>
+);
+
+export const InputField = (props: FieldProps & InputProps) => (
+  <Field {...props}>
+    <Input {...props} />
+  </Field>
+);
+
+/** For a secret, which is never sent back: what is stored stays where nothing is entered. */
+export const SecretField = ({
+  stored,
+  placeholder = stored ? "Leave empty to keep" : "",
+  ...props
+}: FieldProps & {
+  /** Masked, or "" where none is stored. */
+  stored: string;
+  placeholder?: string;
+}) => (
+  <InputField
+    {...props}
+    kind="mono"
+    value=""
+    optional={stored ? `set, ${stored}` : "optional"}
+    more={{ type: "password", autocomplete: "off", placeholder }}
+  />
+);
+
+export const SelectField = (props: FieldProps & SelectProps) => (
+  <Field {...props}>
+    <Select {...props} />
+  </Field>
+);
+
+export const TextareaField = (props: FieldProps & TextareaProps) => (
+  <Field {...props}>
+    <Textarea {...props} />
+  </Field>
 );
 
 /** One line of a settings form: what it is on the left, its control on the right. */

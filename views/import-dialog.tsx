@@ -1,6 +1,6 @@
 /** Importing a file, and what came of it line by line. */
 import { Cancel, Dialog, Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Select } from "./fields.tsx";
+import { type Errors, FormErrors, InputField, SelectField } from "./fields.tsx";
 import { count, cut, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { HOME } from "./memory-dialogs.tsx";
@@ -41,36 +41,34 @@ export const ImportDialog = ({
         errors={errors}
         labels={{ file: "File", from: "Format", apiKeyId: "Owner" }}
       />
-      <Field {...field} name="file" label="File">
-        <input
-          class="input input-file"
-          id="import-file"
-          type="file"
-          name="file"
-          accept=".jsonl,.ndjson,.json,.txt"
-          required
-          autofocus
-          {...(errors["file"] ? { "aria-invalid": "true", "aria-describedby": "import-file-e" } : {})}
-        />
-      </Field>
+      <InputField
+        {...field}
+        name="file"
+        label="File"
+        kind="file"
+        more={{ type: "file", accept: ".jsonl,.ndjson,.json,.txt", required: true, autofocus: true }}
+      />
       <div class="fields">
-        <Field {...field} name="from" label="Format">
-          <Select
-            {...field}
-            name="from"
-            value="recollect"
-            options={[
-              { value: "recollect", text: "Recollect" },
-              { value: "mem0", text: "mem0" },
-              { value: "chatgpt", text: "ChatGPT export" },
-              { value: "claude", text: "Claude export" },
-              { value: "omniroute", text: "OmniRoute JSON" },
-            ]}
-          />
-        </Field>
-        <Field {...field} name="apiKeyId" label="Owner">
-          <Select {...field} name="apiKeyId" value={owner} options={ownerOptions(owners, owner)} />
-        </Field>
+        <SelectField
+          {...field}
+          name="from"
+          label="Format"
+          value="recollect"
+          options={[
+            { value: "recollect", text: "Recollect" },
+            { value: "mem0", text: "mem0" },
+            { value: "chatgpt", text: "ChatGPT export" },
+            { value: "claude", text: "Claude export" },
+            { value: "omniroute", text: "OmniRoute JSON" },
+          ]}
+        />
+        <SelectField
+          {...field}
+          name="apiKeyId"
+          label="Owner"
+          value={owner}
+          options={ownerOptions(owners, owner)}
+        />
       </div>
     </Dialog>
   );

@@ -1,6 +1,6 @@
 /** The form of an API key. */
 import { Cancel, Dialog, Submit } from "./actions.tsx";
-import { type Errors, Field, FieldError, FormErrors, Input, Select } from "./fields.tsx";
+import { type Errors, FieldError, FormErrors, InputField, SelectField } from "./fields.tsx";
 import { cut } from "./format.ts";
 import { BASE, keyHref, type KeyView } from "./keys.tsx";
 import { Disclosure } from "./parts.tsx";
@@ -98,17 +98,22 @@ export const KeyDialog = ({ draft, errors, id }: { draft: KeyDraft; errors: Erro
     >
       <FormErrors form={form} errors={errors} labels={labels} />
       <div class="fields">
-        <Field {...field} name="name" label={labels.name} hint="The client it is for.">
-          <Input
-            {...field}
-            name="name"
-            value={draft.name}
-            more={{ required: true, maxlength: 100, autofocus: true, autocomplete: "off" }}
-          />
-        </Field>
-        <Field {...field} name="expiresAt" label={labels.expiresAt} optional="optional">
-          <Input {...field} name="expiresAt" value={draft.expiresAt} more={{ type: "date" }} />
-        </Field>
+        <InputField
+          {...field}
+          name="name"
+          label={labels.name}
+          hint="The client it is for."
+          value={draft.name}
+          more={{ required: true, maxlength: 100, autofocus: true, autocomplete: "off" }}
+        />
+        <InputField
+          {...field}
+          name="expiresAt"
+          label={labels.expiresAt}
+          optional="optional"
+          value={draft.expiresAt}
+          more={{ type: "date" }}
+        />
       </div>
       <fieldset class="field">
         <legend>May</legend>
@@ -135,64 +140,69 @@ export const KeyDialog = ({ draft, errors, id }: { draft: KeyDraft; errors: Erro
       <Disclosure title="Limits and people" open={narrowed || detailed.some((name) => errors[name])}>
         <div class="disclosure-body stack">
           <div class="fields">
-            <Field {...field} name="memory" label={labels.memory}>
-              <Select
-                {...field}
-                name="memory"
-                value={draft.memory}
-                options={[
-                  { value: "inherit", text: "As the box" },
-                  { value: "on", text: "Always on" },
-                  { value: "off", text: "Always off" },
-                ]}
-              />
-            </Field>
-            <Field {...field} name="maxTokens" label={labels.maxTokens} optional="optional">
-              <Input {...field} name="maxTokens" value={draft.maxTokens} more={{ inputmode: "numeric" }} />
-            </Field>
-            <Field {...field} name="requestsPerMinute" label={labels.requestsPerMinute} optional="optional">
-              <Input
-                {...field}
-                name="requestsPerMinute"
-                value={draft.requestsPerMinute}
-                more={{ inputmode: "numeric" }}
-              />
-            </Field>
-            <Field {...field} name="tokensPerDay" label={labels.tokensPerDay} optional="optional">
-              <Input
-                {...field}
-                name="tokensPerDay"
-                value={draft.tokensPerDay}
-                more={{ inputmode: "numeric" }}
-              />
-            </Field>
-            <Field {...field} name="models" label={labels.models} optional="all when empty" wide>
-              <Input
-                {...field}
-                name="models"
-                kind="mono"
-                value={draft.models}
-                more={{ placeholder: "provider/model, provider/model" }}
-              />
-            </Field>
-            <Field {...field} name="userHeader" label={labels.userHeader} optional="optional">
-              <Input
-                {...field}
-                name="userHeader"
-                kind="mono"
-                value={draft.userHeader}
-                more={{ placeholder: "x-openwebui-user-id" }}
-              />
-            </Field>
-            <Field {...field} name="userField" label={labels.userField} optional="optional">
-              <Input
-                {...field}
-                name="userField"
-                kind="mono"
-                value={draft.userField}
-                more={{ placeholder: "user" }}
-              />
-            </Field>
+            <SelectField
+              {...field}
+              name="memory"
+              label={labels.memory}
+              value={draft.memory}
+              options={[
+                { value: "inherit", text: "As the box" },
+                { value: "on", text: "Always on" },
+                { value: "off", text: "Always off" },
+              ]}
+            />
+            <InputField
+              {...field}
+              name="maxTokens"
+              label={labels.maxTokens}
+              optional="optional"
+              value={draft.maxTokens}
+              more={{ inputmode: "numeric" }}
+            />
+            <InputField
+              {...field}
+              name="requestsPerMinute"
+              label={labels.requestsPerMinute}
+              optional="optional"
+              value={draft.requestsPerMinute}
+              more={{ inputmode: "numeric" }}
+            />
+            <InputField
+              {...field}
+              name="tokensPerDay"
+              label={labels.tokensPerDay}
+              optional="optional"
+              value={draft.tokensPerDay}
+              more={{ inputmode: "numeric" }}
+            />
+            <InputField
+              {...field}
+              name="models"
+              label={labels.models}
+              optional="all when empty"
+              wide
+              kind="mono"
+              value={draft.models}
+              more={{ placeholder: "provider/model, provider/model" }}
+            />
+            <InputField
+              {...field}
+              name="userHeader"
+              label={labels.userHeader}
+              optional="optional"
+              kind="mono"
+              value={draft.userHeader}
+              more={{ placeholder: "x-openwebui-user-id" }}
+            />
+            <InputField
+              {...field}
+              name="userField"
+              label={labels.userField}
+              optional="optional"
+              kind="mono"
+              value={draft.userField}
+              more={{ placeholder: "user" }}
+            />
           </div>
           <p class="note">
             With a header or field each person behind this key has memories of their own; a request without it

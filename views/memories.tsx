@@ -81,23 +81,23 @@ const Filters = ({ filters, owners }: { filters: MemoryFilters; owners: readonly
     <Select
       form="f"
       name="type"
-      label="Type"
       value={filters.type}
       options={[{ value: "", text: "All types" }, ...memoryTypes]}
+      more={{ "aria-label": "Type" }}
     />
     <Select
       form="f"
       name="status"
-      label="Status"
       value={filters.status}
       options={statuses.map(([value, text]) => ({ value, text }))}
+      more={{ "aria-label": "Status" }}
     />
     <Select
       form="f"
       name="owner"
-      label="Owner"
       value={filters.owner}
       options={[{ value: "", text: "All keys" }, ...ownerOptions(owners, filters.owner)]}
+      more={{ "aria-label": "Owner" }}
     />
     <noscript>
       <button class="btn">Filter</button>

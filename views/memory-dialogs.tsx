@@ -1,7 +1,7 @@
 /** Dialogs of the memory pages: add, compact, import, delete for good. */
 import { type Memory, memoryTypes } from "../src/memory/types.ts";
 import { Cancel, Dialog, Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
+import { type Errors, FormErrors, InputField, SelectField, TextareaField } from "./fields.tsx";
 import { count, cut, num } from "./format.ts";
 import { Glyph } from "./icons.tsx";
 import { type Owner, ownerName, ownerOptions } from "./owners.ts";
@@ -55,19 +55,14 @@ export const AddDialog = ({
       }
     >
       <FormErrors form="add" errors={errors} labels={addLabels} />
-      <Field
+      <TextareaField
         {...field}
         name="content"
         label={addLabels.content}
         hint="One whole statement, as you would say it about the person."
-      >
-        <Textarea
-          {...field}
-          name="content"
-          value={draft.content}
-          more={{ required: true, dir: "auto", ...(fine ? { autofocus: true } : {}) }}
-        />
-      </Field>
+        value={draft.content}
+        more={{ required: true, dir: "auto", ...(fine ? { autofocus: true } : {}) }}
+      />
       <fieldset class="field">
         <legend>Type</legend>
         <div class="choices choices-2">
@@ -91,23 +86,22 @@ export const AddDialog = ({
         </div>
       </fieldset>
       <div class="fields">
-        <Field {...field} name="key" label={addLabels.key} optional="optional">
-          <Input
-            {...field}
-            name="key"
-            value={draft.key}
-            kind="mono"
-            more={{ maxlength: 200, autocomplete: "off" }}
-          />
-        </Field>
-        <Field {...field} name="apiKeyId" label={addLabels.apiKeyId}>
-          <Select
-            {...field}
-            name="apiKeyId"
-            options={ownerOptions(owners, draft.apiKeyId)}
-            value={draft.apiKeyId}
-          />
-        </Field>
+        <InputField
+          {...field}
+          name="key"
+          label={addLabels.key}
+          optional="optional"
+          value={draft.key}
+          kind="mono"
+          more={{ maxlength: 200, autocomplete: "off" }}
+        />
+        <SelectField
+          {...field}
+          name="apiKeyId"
+          label={addLabels.apiKeyId}
+          options={ownerOptions(owners, draft.apiKeyId)}
+          value={draft.apiKeyId}
+        />
       </div>
     </Dialog>
   );

@@ -1,7 +1,7 @@
 /** A memory in a list, and the form that takes its place. */
 import { type Memory, memoryTypes } from "../src/memory/types.ts";
 import { DialogLink, Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
+import { type Errors, FormErrors, InputField, SelectField, TextareaField } from "./fields.tsx";
 import { ago, cut, cutWide, memoryHref, num, until } from "./format.ts";
 import { Icon, TypeWord } from "./icons.tsx";
 import { type Owner, ownerName } from "./owners.ts";
@@ -155,24 +155,40 @@ export const MemoryEdit = ({
       >
         <FormErrors form={form} errors={errors} labels={editLabels} />
         <div class="fields">
-          <Field {...field} name="content" label={editLabels.content} wide>
-            <Textarea
-              {...field}
-              name="content"
-              value={draft.content}
-              rows={2}
-              more={{ required: true, dir: "auto", ...(fine ? { autofocus: true } : {}) }}
-            />
-          </Field>
-          <Field {...field} name="key" label={editLabels.key} class="span-2">
-            <Input {...field} name="key" value={draft.key} kind="mono" more={{ maxlength: 200 }} />
-          </Field>
-          <Field {...field} name="type" label={editLabels.type} class="span-2 half">
-            <Select {...field} name="type" options={memoryTypes} value={draft.type} />
-          </Field>
-          <Field {...field} name="expiresAt" label={editLabels.expiresAt} class="span-2 half">
-            <Input {...field} name="expiresAt" value={draft.expiresAt} more={{ type: "date" }} />
-          </Field>
+          <TextareaField
+            {...field}
+            name="content"
+            label={editLabels.content}
+            wide
+            value={draft.content}
+            rows={2}
+            more={{ required: true, dir: "auto", ...(fine ? { autofocus: true } : {}) }}
+          />
+          <InputField
+            {...field}
+            name="key"
+            label={editLabels.key}
+            class="span-2"
+            value={draft.key}
+            kind="mono"
+            more={{ maxlength: 200 }}
+          />
+          <SelectField
+            {...field}
+            name="type"
+            label={editLabels.type}
+            class="span-2 half"
+            options={memoryTypes}
+            value={draft.type}
+          />
+          <InputField
+            {...field}
+            name="expiresAt"
+            label={editLabels.expiresAt}
+            class="span-2 half"
+            value={draft.expiresAt}
+            more={{ type: "date" }}
+          />
         </div>
         <div class="form-foot">
           <Submit>Save</Submit>

@@ -1,6 +1,6 @@
 /** Ask as a client would: what would be found, why, and the text that would be injected. */
 import { Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Input, Select, Textarea } from "./fields.tsx";
+import { type Errors, FormErrors, InputField, SelectField, TextareaField } from "./fields.tsx";
 import { memoryHref } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
@@ -55,15 +55,14 @@ export const AskForm = ({
     >
       <input type="hidden" name="tab" value="playground" />
       <FormErrors form="ask" errors={errors} labels={labels} />
-      <Field {...field} name="query" label={labels.query}>
-        <Textarea
-          {...field}
-          name="query"
-          value={form.query}
-          rows={2}
-          more={{ required: true, dir: "auto", maxlength: 20_000, placeholder: "What would the client ask?" }}
-        />
-      </Field>
+      <TextareaField
+        {...field}
+        name="query"
+        label={labels.query}
+        value={form.query}
+        rows={2}
+        more={{ required: true, dir: "auto", maxlength: 20_000, placeholder: "What would the client ask?" }}
+      />
       <div class="ask-controls">
         <fieldset class="field field-full">
           <legend>{labels.strategy}</legend>
@@ -81,27 +80,23 @@ export const AskForm = ({
             ))}
           </div>
         </fieldset>
-        <Field {...field} name="maxTokens" label={labels.maxTokens}>
-          <Input
-            {...field}
-            name="maxTokens"
-            kind="num"
-            value={form.maxTokens}
-            more={{ type: "number", min: 1, max: 16_000 }}
-          />
-        </Field>
-        <Field {...field} name="apiKeyId" label={labels.apiKeyId}>
-          <Select
-            {...field}
-            name="apiKeyId"
-            options={ownerOptions(owners, form.apiKeyId)}
-            value={form.apiKeyId}
-          />
-        </Field>
+        <InputField
+          {...field}
+          name="maxTokens"
+          label={labels.maxTokens}
+          kind="num"
+          value={form.maxTokens}
+          more={{ type: "number", min: 1, max: 16_000 }}
+        />
+        <SelectField
+          {...field}
+          name="apiKeyId"
+          label={labels.apiKeyId}
+          options={ownerOptions(owners, form.apiKeyId)}
+          value={form.apiKeyId}
+        />
         {form.lookBack ? (
-          <Field {...field} name="asOf" label={labels.asOf}>
-            <Input {...field} name="asOf" value={form.asOf} more={{ type: "date" }} />
-          </Field>
+          <InputField {...field} name="asOf" label={labels.asOf} value={form.asOf} more={{ type: "date" }} />
         ) : null}
         <div class="push">
           <Submit>

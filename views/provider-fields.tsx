@@ -1,5 +1,13 @@
 /** The fields of a provider, the same for a new one and for a change. */
-import { type Errors, Field, FieldError, FormErrors, Input, Select, Textarea } from "./fields.tsx";
+import {
+  type Errors,
+  FieldError,
+  FormErrors,
+  InputField,
+  SecretField,
+  SelectField,
+  TextareaField,
+} from "./fields.tsx";
 import { Disclosure } from "./parts.tsx";
 
 export interface ProviderDraft {
@@ -85,60 +93,43 @@ export const ProviderFields = ({
     <>
       <FormErrors form={form} errors={errors} labels={labels} />
       <div class="fields">
-        <Field {...field} name="id" label={labels.id}>
-          <Input
-            {...field}
-            name="id"
-            kind="mono"
-            value={draft.id}
-            more={known ? { readonly: true } : { required: true, autocomplete: "off", placeholder: "local" }}
-          />
-        </Field>
-        <Field {...field} name="baseUrl" label={labels.baseUrl}>
-          <Input
-            {...field}
-            name="baseUrl"
-            kind="mono"
-            value={draft.baseUrl}
-            more={{
-              required: true,
-              inputmode: "url",
-              autocomplete: "off",
-              placeholder: "http://127.0.0.1:11434/v1",
-            }}
-          />
-        </Field>
-        <Field
+        <InputField
+          {...field}
+          name="id"
+          label={labels.id}
+          kind="mono"
+          value={draft.id}
+          more={known ? { readonly: true } : { required: true, autocomplete: "off", placeholder: "local" }}
+        />
+        <InputField
+          {...field}
+          name="baseUrl"
+          label={labels.baseUrl}
+          kind="mono"
+          value={draft.baseUrl}
+          more={{
+            required: true,
+            inputmode: "url",
+            autocomplete: "off",
+            placeholder: "http://127.0.0.1:11434/v1",
+          }}
+        />
+        <SecretField
           {...field}
           name="apiKey"
           label={labels.apiKey}
-          optional={draft.apiKeyMasked ? `set, ${draft.apiKeyMasked}` : "optional"}
           hint="Stored here, never shown again."
-        >
-          <Input
-            {...field}
-            name="apiKey"
-            kind="mono"
-            value=""
-            more={{
-              type: "password",
-              autocomplete: "off",
-              placeholder: draft.keyAgain
-                ? "Enter it again"
-                : draft.apiKeyMasked
-                  ? "Leave empty to keep"
-                  : "",
-            }}
-          />
-        </Field>
-        <Field
+          stored={draft.apiKeyMasked}
+          {...(draft.keyAgain ? { placeholder: "Enter it again" } : {})}
+        />
+        <SelectField
           {...field}
           name="systemRole"
           label={labels.systemRole}
           hint="Local servers often take only one."
-        >
-          <Select {...field} name="systemRole" options={roles} value={draft.systemRole} />
-        </Field>
+          options={roles}
+          value={draft.systemRole}
+        />
       </div>
       <Disclosure title="More" open={known || detailed.some((name) => errors[name])}>
         <div class="disclosure-body stack">
@@ -160,81 +151,71 @@ export const ProviderFields = ({
             <FieldError form={form} name="wire" errors={errors} />
           </fieldset>
           <div class="fields">
-            <Field {...field} name="models" label={labels.models} optional="asked for when empty">
-              <Input
-                {...field}
-                name="models"
-                kind="mono"
-                value={draft.models}
-                more={{ placeholder: "one, two" }}
-              />
-            </Field>
-            <Field {...field} name="fallbacks" label={labels.fallbacks} optional="optional">
-              <Input
-                {...field}
-                name="fallbacks"
-                kind="mono"
-                value={draft.fallbacks}
-                more={{ placeholder: "other" }}
-              />
-            </Field>
+            <InputField
+              {...field}
+              name="models"
+              label={labels.models}
+              optional="asked for when empty"
+              kind="mono"
+              value={draft.models}
+              more={{ placeholder: "one, two" }}
+            />
+            <InputField
+              {...field}
+              name="fallbacks"
+              label={labels.fallbacks}
+              optional="optional"
+              kind="mono"
+              value={draft.fallbacks}
+              more={{ placeholder: "other" }}
+            />
           </div>
           <div class="fields fields-3">
-            <Field {...field} name="connectMs" label={labels.connectMs} optional="ms">
-              <Input
-                {...field}
-                name="connectMs"
-                value={draft.connectMs}
-                more={{ inputmode: "numeric", placeholder: "10000" }}
-              />
-            </Field>
-            <Field {...field} name="firstByteMs" label={labels.firstByteMs} optional="ms">
-              <Input
-                {...field}
-                name="firstByteMs"
-                value={draft.firstByteMs}
-                more={{ inputmode: "numeric", placeholder: "300000" }}
-              />
-            </Field>
-            <Field {...field} name="idleMs" label={labels.idleMs} optional="ms">
-              <Input
-                {...field}
-                name="idleMs"
-                value={draft.idleMs}
-                more={{ inputmode: "numeric", placeholder: "120000" }}
-              />
-            </Field>
+            <InputField
+              {...field}
+              name="connectMs"
+              label={labels.connectMs}
+              optional="ms"
+              value={draft.connectMs}
+              more={{ inputmode: "numeric", placeholder: "10000" }}
+            />
+            <InputField
+              {...field}
+              name="firstByteMs"
+              label={labels.firstByteMs}
+              optional="ms"
+              value={draft.firstByteMs}
+              more={{ inputmode: "numeric", placeholder: "300000" }}
+            />
+            <InputField
+              {...field}
+              name="idleMs"
+              label={labels.idleMs}
+              optional="ms"
+              value={draft.idleMs}
+              more={{ inputmode: "numeric", placeholder: "120000" }}
+            />
           </div>
-          <Field
+          <TextareaField
             {...field}
             name="headers"
             label={labels.headers}
             optional="one a line, name: value"
             {...(known ? { hint: "Stored values are hidden. What is entered here replaces them all." } : {})}
-          >
-            <Textarea
-              {...field}
-              name="headers"
-              value={draft.headers}
-              rows={2}
-              more={{ spellcheck: "false" }}
-            />
-          </Field>
-          <Field
+            value={draft.headers}
+            rows={2}
+            more={{ spellcheck: "false" }}
+          />
+          <TextareaField
             {...field}
             name="prices"
             label={labels.prices}
             optional="a million tokens, JSON by model"
             hint="With prices, usage shows what requests and memory cost."
-          >
-            <Textarea
-              {...field}
-              name="prices"
-              value={draft.prices}
-              rows={2}
-              more={{ spellcheck: "false", placeholder: '{"*": {"input": 0.5, "output": 1.5}}' }}
-            />
-          </Field>
+            value={draft.prices}
+            rows={2}
+            more={{ spellcheck: "false", placeholder: '{"*": {"input": 0.5, "output": 1.5}}' }}
+          />
           <label class="inline">
             <input
               type="checkbox"

@@ -1,6 +1,6 @@
 /** The Qdrant card of the engine page: settings, tests, cleanup. */
 import { Cancel, Dialog, DialogLink, Submit } from "./actions.tsx";
-import { type Errors, Field, FormErrors, Input, Row, Select, Switch } from "./fields.tsx";
+import { type Errors, FormErrors, InputField, Row, SecretField, SelectField, Switch } from "./fields.tsx";
 import { cut, ms, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { Banner, Text, voice } from "./parts.tsx";
@@ -90,50 +90,46 @@ export const QdrantCard = ({
         <QdrantState form={form} health={health} />
         <FormErrors form="q" errors={errors} labels={labels} />
         <div class="fields fields-3">
-          <Field {...field} name="host" label={labels.host}>
-            <Input {...field} name="host" kind="mono" value={form.host} more={{ placeholder: "127.0.0.1" }} />
-          </Field>
-          <Field {...field} name="port" label={labels.port}>
-            <Input {...field} name="port" kind="mono" value={form.port} more={{ inputmode: "numeric" }} />
-          </Field>
-          <Field {...field} name="collection" label={labels.collection}>
-            <Input {...field} name="collection" kind="mono" value={form.collection} />
-          </Field>
-          <Field
+          <InputField
             {...field}
-            name="apiKey"
-            label={labels.apiKey}
-            optional={form.apiKeyMasked ? `set, ${form.apiKeyMasked}` : "optional"}
-          >
-            <Input
-              {...field}
-              name="apiKey"
-              kind="mono"
-              value=""
-              more={{
-                type: "password",
-                autocomplete: "off",
-                placeholder: form.apiKeyMasked ? "Leave empty to keep" : "",
-              }}
-            />
-          </Field>
-          <Field {...field} name="quantization" label={labels.quantization}>
-            <Select
-              {...field}
-              name="quantization"
-              options={["none", "int8", "binary"]}
-              value={form.quantization}
-            />
-          </Field>
-          <Field {...field} name="embeddingModel" label={labels.embeddingModel} optional="optional">
-            <Input
-              {...field}
-              name="embeddingModel"
-              kind="mono"
-              value={form.embeddingModel}
-              more={{ placeholder: "the engine's own" }}
-            />
-          </Field>
+            name="host"
+            label={labels.host}
+            kind="mono"
+            value={form.host}
+            more={{ placeholder: "127.0.0.1" }}
+          />
+          <InputField
+            {...field}
+            name="port"
+            label={labels.port}
+            kind="mono"
+            value={form.port}
+            more={{ inputmode: "numeric" }}
+          />
+          <InputField
+            {...field}
+            name="collection"
+            label={labels.collection}
+            kind="mono"
+            value={form.collection}
+          />
+          <SecretField {...field} name="apiKey" label={labels.apiKey} stored={form.apiKeyMasked} />
+          <SelectField
+            {...field}
+            name="quantization"
+            label={labels.quantization}
+            options={["none", "int8", "binary"]}
+            value={form.quantization}
+          />
+          <InputField
+            {...field}
+            name="embeddingModel"
+            label={labels.embeddingModel}
+            optional="optional"
+            kind="mono"
+            value={form.embeddingModel}
+            more={{ placeholder: "the engine's own" }}
+          />
         </div>
         {form.apiKeyMasked ? (
           <label class="inline note">
