@@ -29,10 +29,29 @@ describe("namedThings", () => {
     ["Minha irmã se chama Ana.", "irmã: Ana (person)"],
     ["Anna is mijn zus", "zus: Anna (person)"],
     ["Siskoni on Anna.", "sisko: Anna (person)"],
+    ["My mother-in-law is Greta and she is lovely.", "mother-in-law: Greta (person)"],
+    ["Anna is my ex-wife.", "ex-wife: Anna (person)"],
+    ["My manager is Tadhg.", "manager: Tadhg (person)"],
+    ["Priya is my friend.", "friend: Priya (person)"],
+    ["My company is called Acme Robotics.", "company: Acme Robotics (organisation)"],
+    ["I live in Kyoto and commute to Osaka.", "lives in: Kyoto (place)"],
+    ["Mein Sohn ist Paul.", "sohn: Paul (person)"],
+    ["Mein Chef ist Herr Müller.", "chef: Herr Müller (person)"],
+    ["Karl-Heinz ist mein Onkel.", "onkel: Karl-Heinz (person)"],
+    ["Meine Schwester Anna wohnt in Wien.", "schwester: Anna (person)"],
+    ["Ich arbeite bei Bosch in Stuttgart.", "works at: Bosch (organisation)"],
+    ["Ich lebe in der Schweiz.", "lives in: Schweiz (place)"],
     ["我在腾讯工作。", "works at: 腾讯 (organisation)"],
     ["私の妹は花子です。", "妹: 花子 (person)"],
   ])("%s", (text, expected) => {
     expect(read(text)).toEqual([expected]);
+  });
+
+  test("reads two in one sentence", () => {
+    expect(read("Anna is my sister and Bob is my brother.")).toEqual([
+      "sister: Anna (person)",
+      "brother: Bob (person)",
+    ]);
   });
 
   test.each([
@@ -57,6 +76,38 @@ describe("namedThings", () => {
     "我在一家小型印刷厂上班。",
     "小さな印刷会社で働いています。",
     "What is the name of my sister?",
+    "My dad is American.",
+    "My mother is Jewish.",
+    "My brother is CEO of Acme.",
+    "My boss is Director of Sales.",
+    "My dog is Golden Retriever.",
+    "My manager is TERRIBLE",
+    "My boss is a nightmare.",
+    "Coffee is my friend.",
+    "Stack Overflow is my best friend.",
+    "Anna is my sister's friend.",
+    "If it rains and Anna is my sister, fine.",
+    "In the book, Anna is my sister.",
+    "Summarize: I live in Oslo. My sister is Anna.",
+    "I'm from HR.",
+    "I work at Home.",
+    "I work with Anna and Bob.",
+    "Mein Bruder ist Arzt.",
+    "Mein Chef ist Italiener.",
+    "Meine Mutter ist Rentnerin.",
+    "Zeit ist mein Freund.",
+    "Nächsten Montag ist mein Vater, Gott sei Dank, wieder da.",
+    "Meine Bank ist Mist.",
+    "Ich arbeite bei Nacht.",
+    "Ich arbeite in Berlin.",
+    "Ich arbeite für die Stadt.",
+    "Ich arbeite in Teilzeit.",
+    "Ich wohne im Dachgeschoss.",
+    "Ich lebe in Scheidung.",
+    "Ich bin nach Hause gezogen.",
+    "Fasse zusammen: Ich wohne in Oslo.",
+    "Im Buch heißt meine Schwester Anna.",
+    "Mijn baas is Duitser.",
   ])("names nothing in: %s", (text) => {
     expect(read(text)).toEqual([]);
   });

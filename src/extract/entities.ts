@@ -7,7 +7,8 @@ import { fold } from "../text/fold.ts";
 import type { Lang } from "../text/language.ts";
 import { stopWords } from "../text/stopwords.ts";
 import { extractFacts, LONGEST_TEXT } from "./facts.ts";
-import { commonNames, people, pets, things } from "./relations.ts";
+import { departments, generalPlaces, germanNouns, givenNames, noNames } from "./names.ts";
+import { commonNames, loose, people, pets, things } from "./relations.ts";
 import type { Fact } from "./types.ts";
 
 export type EntityType = "person" | "pet" | "place" | "organisation" | "project" | "tool";
@@ -27,7 +28,7 @@ export function namedThings(user: string): NamedThing[] {
   const text = turned(user.slice(-LONGEST_TEXT));
   const found: NamedThing[] = [];
   for (const fact of extractFacts(text, "user").facts) {
-    const thing = fromFact(fact);
+    const thing = fromFact(fact, text);
     if (thing !== null && !found.some((one) => one.name === thing.name && one.label === thing.label)) {
       found.push(thing);
     }
@@ -47,7 +48,7 @@ const DENSE_NAME = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ーA-Z
 const SOME = /^(?:一|某|那|这)|[なのい](?=\p{Script=Han})/u;
 /** What may follow a name: nothing, a pause, or a word that begins something else. */
 const REST =
-  /^(?:$|[,;:.!?()–—-]|\s[(–—-]| (?:as|for|since|in|on|at|with|instead|over|because|from|and he|and she|who|which|now|these days|als|seit|für|comme|depuis|pour|como|desde|para|come|da quando|per|sinds|voor)\b)/u;
+  /^(?:$|[,;:.!?()–—-]|\s[(–—-]| (?:as|for|since|in|on|at|with|instead|over|because|from|who|which|now|these days|als|seit|für|comme|depuis|pour|como|desde|para|come|da quando|per|sinds|voor)\b| (?:and|und|et|y|e|en) \p{Ll})/u;
 
 /** The name that a value is, or begins with; null when it is none. */
 function nameIn(value: string, lang: Lang): string | null {
@@ -58,18 +59,30 @@ function nameIn(value: string, lang: Lang): string | null {
   const [first = ""] = name.split(" ");
   const lower = first.toLowerCase();
   if (name.length < 2 || commonNames.has(lower) || stopWords(lang).has(lower)) return null;
+  if (lang === "de" && name === first && isGermanNoun(lower)) return null;
   return name;
 }
 
-function fromFact(fact: Fact): NamedThing | null {
+/** German writes every noun with a capital: these are no names. */
+function isGermanNoun(lower: string): boolean {
+  return germanNouns.has(lower) || /(?:ung|heit|keit|schaft|ität|ismus|zeit)$/.test(lower);
+}
+
+function fromFact(fact: Fact, text: string): NamedThing | null {
   if (fact.polarity !== "+" || fact.origin !== "user") return null;
   const { lang, slot, value } = fact;
   if (fact.category === "identity") {
-    // Finnish names the place or employer by an ending, which cannot be taken off with certainty.
-    if (slot === "employer") return lang === "fi" ? null : made(value, lang, "organisation", "works at");
-    if (slot === "home") return lang === "fi" ? null : made(value, lang, "place", "lives in");
-    if (slot?.startsWith("my_") === true) return mine(slot.slice(3).replaceAll("_", " "), value, lang);
-    if (lang === "en" && fact.patternId.endsWith(".origin")) return made(value, lang, "place", "is from");
+    if (slot === "employer") {
+      return isEmployer(fact, text) ? made(value, lang, "organisation", "works at") : null;
+    }
+    if (slot === "home") return isHome(fact, text) ? made(value, lang, "place", "lives in") : null;
+    if (slot?.startsWith("my_") === true) {
+      return mine(slot.slice(3).replaceAll("_", " "), value, lang, fact.patternId.endsWith(".my_called"));
+    }
+    if (lang === "en" && fact.patternId.endsWith(".origin")) {
+      const [first = ""] = value.toLowerCase().split(" ");
+      return departments.has(first) ? null : made(value, lang, "place", "is from");
+    }
     if (lang === "en" && fact.patternId.endsWith(".work_in")) {
       return value.startsWith("on ") ? made(value.slice(3), lang, "project", "works on") : null;
     }
@@ -87,12 +100,81 @@ function fromFact(fact: Fact): NamedThing | null {
   return null;
 }
 
-/** "My <thing> is X". */
-function mine(thing: string, value: string, lang: Lang): NamedThing | null {
-  if (people[lang].has(thing)) return made(value, lang, "person", thing);
-  if (pets[lang].has(thing)) return made(value, lang, "pet", thing);
-  const type = things[fold(thing)];
-  return type === undefined ? null : made(value, lang, type as EntityType, thing);
+/** German says "bei" and "für" of an employer; one works "in" and "an" much else. */
+const EMPLOYED = /(?:bei|beim|für|arbeitgeber ist)(?<article>m| der| dem| den| die| das)? $/i;
+/** In German a city has no article, but the dwelling and the part of town have one. */
+const PLACED = /(?:in|nach|auf|ist|nahe)(?<article> der| dem| den| die| das)? $/i;
+/** Lands and regions with one. */
+const LANDS =
+  /^(?:Schweiz|Türkei|Slowakei|Ukraine|Mongolei|Normandie|Bretagne|Provence|Toskana|Steiermark|Pfalz|Lausitz|Eifel|USA|Niederlanden?|Vereinigten|Staaten|Philippinen|Emiraten)\b/;
+
+/** Whether somebody can be employed there. */
+function isEmployer(fact: Fact, text: string): boolean {
+  const { lang, value } = fact;
+  // Finnish names the place or employer by an ending, which cannot be taken off with certainty.
+  if (lang === "fi") return false;
+  if (lang !== "de") return !generalPlaces.has(value.toLowerCase().replace(/^the /, ""));
+  if (/^(?:der|die|das|dem|den) /.test(value)) return false;
+  const preposition = EMPLOYED.exec(before(fact, text));
+  // "Beim Arzt", "für die Stadt": of what stands behind an article only several words or capitals are a name.
+  if (preposition?.groups?.["article"] !== undefined) return /^\p{Lu}\S* \p{Lu}|^\p{Lu}{2,}/u.test(value);
+  return preposition !== null;
+}
+
+/** Whether somebody can live there. */
+function isHome(fact: Fact, text: string): boolean {
+  const { lang, value } = fact;
+  if (lang === "fi") return false;
+  if (lang !== "de") return !/^\p{L}+(?:ful|ous|able)$/u.test(value);
+  const preposition = PLACED.exec(before(fact, text));
+  return preposition !== null && (preposition.groups?.["article"] === undefined || LANDS.test(value));
+}
+
+/** The statement up to its value. */
+function before({ start, value }: Fact, text: string): string {
+  return text.slice(start, text.indexOf(value, start));
+}
+
+/** "My <thing> is X"; `called` where the words say that X is a name. */
+function mine(slot: string, value: string, lang: Lang, called: boolean): NamedThing | null {
+  // Slots are written without hyphens.
+  const word = (list: ReadonlySet<string>) => [...list].find((one) => one.replaceAll("-", " ") === slot);
+  const person = word(people[lang]);
+  if (person !== undefined) return called || isName(value, lang) ? made(value, lang, "person", person) : null;
+  const pet = word(pets[lang]);
+  if (pet !== undefined) return called || isName(value, lang) ? made(value, lang, "pet", pet) : null;
+  const type = things[fold(slot)];
+  return type === undefined ? null : made(value, lang, type as EntityType, slot);
+}
+
+/** How words end that say what somebody is like. */
+const ADJECTIVE = /(?:ish|ese|ian|ean|ican|ic|ical|ous|ful|less|able|ible|ive|ant|ent|ing|ed|ist|er than)$/;
+
+/**
+ * Whether what follows "my brother is" can be his name: "Tom" and "Tom Berg", not "Italian", "CEO of Acme" or "SICK". In
+ * German, where every noun has a capital, one word must be a given name.
+ */
+function isName(value: string, lang: Lang): boolean {
+  if (lang === "zh" || lang === "ja" || lang === "fi") return true;
+  const words =
+    value
+      .split(/[,;:.!?()–—]|\s(?=\p{Ll})/u)[0]
+      ?.trim()
+      .split(/\s+/) ?? [];
+  const [first = ""] = words;
+  const lower = first.toLowerCase();
+  if (/^\S+(?: \S+)? (?:of|and|&|und|et|y|e|en) /.test(value)) return false;
+  if (isGivenName(lower) && !noNames.has(lower)) return true;
+  if (noNames.has(lower) || /^\p{Lu}{2,}$/u.test(first)) return false;
+  if (lang === "de") return words.length > 1 && TITLE.test(first);
+  return words.length > 1 || !ADJECTIVE.test(lower);
+}
+
+const TITLE = /^(?:Herrn?|Frau|Dr\.?|Prof\.?)$/;
+
+/** "Karl-Heinz" is two. */
+function isGivenName(lower: string): boolean {
+  return lower.split("-").every((part) => givenNames.has(part));
 }
 
 const SINGLE: ReadonlySet<string> = new Set(["lives in", "works at"]);
@@ -108,6 +190,8 @@ interface Turn {
   pattern: RegExp;
   /** The statement in the order that the language file reads. */
   say: (name: string, relation: string) => string;
+  /** Only with a given name. */
+  given?: boolean;
 }
 
 let turns: Turn[] | undefined;
@@ -118,18 +202,31 @@ let turns: Turn[] | undefined;
  */
 function turned(text: string): string {
   let result = text;
-  for (const { lang, pattern, say } of (turns ??= makeTurns())) {
+  for (const { lang, pattern, say, given = false } of (turns ??= makeTurns())) {
     result = result.replace(pattern, (whole, ...groups) => {
       const named = groups.at(-1) as { before?: string; name?: string; relation?: string };
       const { before = "", name = "", relation = "" } = named;
       const [first = ""] = name.split(" ");
       const lower = first.toLowerCase();
-      if (commonNames.has(lower) || stopWords(lang).has(lower)) return whole;
+      if (commonNames.has(lower) || noNames.has(lower) || stopWords(lang).has(lower)) return whole;
+      // "Time is my friend": a sentence begins with a capital, whatever its first word is.
+      if (!isGivenName(lower) && (given || !isTurnedName(name, relation.toLowerCase(), lang))) return whole;
       return before + say(name, relation);
     });
   }
   return result;
 }
+
+/** Whether words that begin a sentence, where all have a capital, are a name: "Time is my friend". */
+function isTurnedName(name: string, relation: string, lang: Lang): boolean {
+  const [first = "", second] = name.split(" ");
+  if (lang === "de" && second !== undefined) return TITLE.test(first);
+  if (lang === "de" && isGermanNoun(first.toLowerCase())) return false;
+  if (loose[lang]?.has(relation) !== true) return true;
+  return second !== undefined && !friends.test(relation);
+}
+
+const friends = /friend|freund|ami|amig|amic|vriend/;
 
 function makeTurns(): Turn[] {
   const relations = (lang: Lang) =>
@@ -138,13 +235,14 @@ function makeTurns(): Turn[] {
       .map((word) => (lang === "de" ? word.replace(/^\p{L}/u, (letter) => letter.toUpperCase()) : word))
       .map((word) => word.replaceAll(/[/\\^$*+?.()|[\]{}]/g, "\\$&"))
       .join("|");
-  /** A clause begins: a text, a line, a sentence, or after a comma. */
-  const begin = "(?<before>^|[.!?]\\s+|\\n\\s*|,\\s+(?:and\\s+|und\\s+|et\\s+|y\\s+|e\\s+|en\\s+)?)";
+  /** A clause begins: a text, a line, a sentence, after a comma, or after the like and "and". */
+  const begin = (lang: Lang) =>
+    `(?<before>^|[.!?]\\s+|\\n\\s*|,\\s+(?:and\\s+|und\\s+|et\\s+|y\\s+|e\\s+|en\\s+)?|(?<=(?:my|meine?|unsere?|ma|mon|mi|minha|meu|mia|mio|mijn) (?:${relations(lang)}))\\s+(?:and|und|et|y|e|en)\\s+)`;
   const end = "(?=$|[\\s.,;:!?)])";
   const turn = (lang: Lang, verb: string, say: Turn["say"]): Turn => ({
     lang,
     pattern: new RegExp(
-      `${begin}(?<name>${NAME}) ${verb} (?<relation>${relations(lang)})${end}(?! of\\b)`,
+      `${begin(lang)}(?<name>${NAME}) ${verb} (?<relation>${relations(lang)})${end}(?! of\\b)`,
       "gu",
     ),
     say,
@@ -157,6 +255,7 @@ function makeTurns(): Turn[] {
       "gu",
     ),
     say,
+    given: lang === "de",
   });
   return [
     turn("en", "is my", (name, relation) => `My ${relation} is ${name}`),
@@ -167,6 +266,7 @@ function makeTurns(): Turn[] {
     turn("it", "è (?:la |il )?(?:mia|mio)", (name, relation) => `Mia ${relation} si chiama ${name}`),
     turn("nl", "is mijn", (name, relation) => `Mijn ${relation} heet ${name}`),
     beside("en", "[Mm]y", (name, relation) => `My ${relation} is ${name}. It`),
+    beside("de", "[Mm]eine?", (name, relation) => `Meine ${relation} heißt ${name}. Sie`),
     beside("fr", "[Mm]a|[Mm]on", (name, relation) => `Ma ${relation} s'appelle ${name}. Il`),
     beside("es", "[Mm]i", (name, relation) => `Mi ${relation} se llama ${name}. Ella`),
     beside("it", "[Mm]ia|[Mm]io", (name, relation) => `Mia ${relation} si chiama ${name}. Lei`),

@@ -109,3 +109,22 @@ export const commonNames: ReadonlySet<string> =
   words(`monday tuesday wednesday thursday friday saturday sunday january february
   march april may june july august september october november december christmas easter english german french
   spanish portuguese italian dutch finnish chinese japanese russian arabic korean hindi swedish god internet ok okay`);
+
+/** People whom somebody may also find in a thing: "coffee is my friend", "hunger is my coach". */
+export const loose: Partial<Record<Lang, ReadonlySet<string>>> = {
+  en: words(`friend best_friend partner boss manager supervisor colleague coworker co-worker teammate mentor coach trainer
+    therapist doctor dentist teacher tutor landlord neighbor neighbour father mother`),
+  de: words(`freundin freund partner partnerin chef chefin kollege kollegin nachbar nachbarin trainer trainerin therapeut
+    therapeutin arzt ärztin zahnarzt zahnärztin lehrer lehrerin vermieter vermieterin`),
+  fr: words(
+    "amie ami meilleure_amie meilleur_ami partenaire patron patronne chef cheffe manager médecin professeur coach",
+  ),
+  es: words(
+    "amiga amigo mejor_amiga mejor_amigo pareja jefa jefe doctora doctor profesora profesor entrenador entrenadora",
+  ),
+  pt: words(
+    "amiga amigo melhor_amiga melhor_amigo parceira parceiro chefe médica médico professora professor",
+  ),
+  it: words("amica amico migliore_amica migliore_amico capo dottoressa dottore professoressa professore"),
+  nl: words("vriendin vriend beste_vriendin beste_vriend partner baas manager docent trainer"),
+};
