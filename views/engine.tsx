@@ -84,17 +84,21 @@ export const StatusBoard = ({ parts }: { parts: PartState[] }) => (
 
 const CoverageBars = ({ coverage }: { coverage: Coverage[] }) => (
   <dl class="panel-pad coverage">
-    {coverage.map(({ name, done, total }) => (
-      <div>
-        <dt>{name}</dt>
-        <dd>
-          <Bar parts={[[percent(done, total), "fill-1"]]} tall label={`${percent(done, total)} percent`} />
-        </dd>
-        <dd class="figure">
-          {num(done)} of {num(total)}
-        </dd>
-      </div>
-    ))}
+    {coverage.map(({ name, done, total }) => {
+      // No rows: an empty bar, since nothing is covered.
+      const share = total === 0 ? 0 : percent(done, total);
+      return (
+        <div>
+          <dt>{name}</dt>
+          <dd>
+            <Bar parts={[[share, "fill-1"]]} tall label={`${share} percent`} />
+          </dd>
+          <dd class="figure">
+            {num(done)} of {num(total)}
+          </dd>
+        </div>
+      );
+    })}
   </dl>
 );
 

@@ -88,10 +88,12 @@ const KeyRow = ({ item, fresh }: { item: KeyView; fresh: boolean }) => (
         <span class="table-sub">many people, by {item.userHeader ?? item.userField}</span>
       ) : null}
     </td>
-    <td data-label="Key">
+    <td class="nowrap" data-label="Key">
       <code>{item.prefix}</code>
     </td>
-    <td data-label="May">{may(item.scopes)}</td>
+    <td class="nowrap" data-label="May">
+      {may(item.scopes)}
+    </td>
     <td class="num" data-label="Memories">
       {item.memories === null ? "–" : num(item.memories)}
     </td>

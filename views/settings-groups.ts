@@ -59,7 +59,7 @@ export const settingsGroups: readonly SettingsGroup[] = [
         name: "retrievalTimeoutMs",
         label: "Deadline of the search",
         hint: "Empty: 150 ms, more with a remote embedding or rerank. What is late is left out.",
-        control: { kind: "number", unit: "ms", min: 50, max: 5000, empty: "automatic" },
+        control: { kind: "number", unit: "ms", min: 50, max: 5000, empty: "auto" },
       },
     ],
   },

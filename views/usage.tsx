@@ -34,7 +34,6 @@ export interface UsageProps {
   /** Length of the period in days: 7, 30 or 90. */
   span: number;
   ttftMs: number | null;
-  addedMs: number | null;
 }
 
 /** The next round number at or above the highest day, of the form 1, 2, 2.5, 4, 5 or 8 times a power of ten. */
@@ -217,7 +216,7 @@ const Groups = ({
 const keyName = (owners: readonly Owner[]) => (row: UsageGroup) =>
   row.keyId === null ? "without a key" : ownerName(owners, row.keyId);
 
-export const UsagePage = ({ frame, days, byOwner, byModel, span, ttftMs, addedMs }: UsageProps) => {
+export const UsagePage = ({ frame, days, byOwner, byModel, span, ttftMs }: UsageProps) => {
   const requests = sum(days, (one) => one.requests);
   const tokensIn = sum(days, (one) => one.tokensIn);
   const injected = sum(days, (one) => one.tokensInjected);
@@ -275,7 +274,7 @@ export const UsagePage = ({ frame, days, byOwner, byModel, span, ttftMs, addedMs
                     ? "–"
                     : { value: ms(ttftMs).split(" ")[0]!, unit: ms(ttftMs).split(" ")[1]! }
                 }
-                note={addedMs === null ? "no stream yet" : `${ms(addedMs)} of it ours`}
+                note={ttftMs === null ? "no reply yet" : "on average"}
               />
             </dl>
             <section class="panel" aria-labelledby="uc-h">

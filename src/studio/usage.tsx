@@ -52,7 +52,6 @@ export function usageRoutes(app: Hono<Env>, deps: StudioDeps): void {
         byModel={byModel.slice(0, 50).map(group)}
         span={span}
         ttftMs={means.ttftMs}
-        addedMs={null}
       />,
     );
   });

@@ -102,3 +102,45 @@ test("nothing overflows at 320 px, at 2,560 px, or at 200 % zoom", async () => {
   }
   expect(found).toEqual([]);
 });
+
+test("beside long names no button is cut off and no word is broken", async () => {
+  await box.call("POST", "/api/keys", { name: "the key of somebody with a rather long name" });
+  for (const id of ["first", "second"])
+    await box.call("POST", "/api/providers", { id, baseUrl: "http://127.0.0.1:9/some/long/path/to/v1" });
+  const found: string[] = [];
+  for (const look of [{ width: 1280, height: 800 }, phone]) {
+    const { page, context } = await visit(browser, box.url, box.token, look);
+    for (const path of ["keys", "providers"]) {
+      await page.goto(`${box.url}/dashboard/settings/${path}`);
+      const faults = await page.evaluate(() => {
+        const cut = [...document.querySelectorAll("main .btn")].filter((button) => {
+          const frame = button.closest(".panel, .table-wrap")?.getBoundingClientRect();
+          return frame !== undefined && button.getBoundingClientRect().right > frame.right;
+        });
+        const broken = [...document.querySelectorAll("td[data-label=May], td[data-label=Key]")].filter(
+          (cell) => {
+            const range = document.createRange();
+            range.selectNodeContents(cell.querySelector("code") ?? cell);
+            return range.getClientRects().length > 1;
+          },
+        );
+        return [...cut, ...broken].map((one) => one.textContent);
+      });
+      found.push(...faults.map((text) => `${path} at ${look.width}: ${text}`));
+    }
+    await context.close();
+  }
+  expect(found).toEqual([]);
+});
+
+test("figures do not contradict themselves", async () => {
+  const { page, context } = await visit(browser, box.url, box.token);
+  await page.goto(`${box.url}/dashboard/activity/usage`);
+  const first = page.locator(".cell", { hasText: "First token" });
+  expect(await first.textContent()).toMatch(/\d ms.*on average$/);
+  await context.close();
+  const other = await visit(browser, fresh.url, fresh.token);
+  await other.page.goto(`${fresh.url}/dashboard/memory?tab=engine`);
+  expect(await other.page.locator("#coverage .bar rect").getAttribute("width")).toBe("0%");
+  await other.context.close();
+});
