@@ -211,6 +211,19 @@ describe("engine", () => {
     expect(await settings()).toMatchObject({ customBaseUrl: null, customModelId: null });
   });
 
+  test("what is wrong with a remote model is said beside it", async () => {
+    const { status, html } = await visitor.post(
+      "/dashboard/memory/engine/source",
+      { part: "source", embeddingSource: "remote", embeddingProviderModel: "nonsense" },
+      { part: true },
+    );
+    expect(status).toBe(422);
+    expect(html).toMatch(
+      /<input[^>]*value="nonsense"[^>]*aria-describedby="source-embeddingProviderModel-e"/,
+    );
+    expect(html).toMatch(/<p class="field-error" id="source-embeddingProviderModel-e">.*provider\/model/s);
+  });
+
   test("the quality of what was learned is shown", async () => {
     const { html } = await visitor.get("/dashboard/memory?tab=engine");
     expect(html).toContain("Said again");

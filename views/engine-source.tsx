@@ -1,6 +1,15 @@
 /** Where vectors come from: the choice, the local models with their downloads, an endpoint of one's own. */
 import { Submit } from "./actions.tsx";
-import { type Errors, FormErrors, InputField, SaveWithoutScript, SecretField, Switch } from "./fields.tsx";
+import {
+  type Errors,
+  FieldError,
+  FormErrors,
+  Input,
+  InputField,
+  SaveWithoutScript,
+  SecretField,
+  Switch,
+} from "./fields.tsx";
 import { Chip, Dot, Word } from "./figures.tsx";
 import { bytes, num } from "./format.ts";
 import { Icon } from "./icons.tsx";
@@ -173,22 +182,24 @@ export const SourceForms = ({
             <span class="hint">A provider's model. Sends the text of every memory to that server.</span>
           </label>
           <div class="choice-more">
-            <input
-              class="input input-mono"
-              id="source-embeddingProviderModel"
+            <Input
+              {...field}
               name="embeddingProviderModel"
-              list="remote-models"
+              kind="mono"
               value={source.embeddingProviderModel}
-              placeholder="provider/model"
-              autocomplete="off"
-              aria-label="Remote model, as provider/model"
-              {...(errors["embeddingProviderModel"] ? { "aria-invalid": "true" } : {})}
+              more={{
+                list: "remote-models",
+                placeholder: "provider/model",
+                autocomplete: "off",
+                "aria-label": "Remote model, as provider/model",
+              }}
             />
             <datalist id="remote-models">
               {remote.map((model) => (
                 <option value={model.value}>{model.text}</option>
               ))}
             </datalist>
+            <FieldError {...field} name="embeddingProviderModel" />
           </div>
         </div>
         <SaveWithoutScript />

@@ -1,7 +1,7 @@
 /** Dialogs of the memory pages: add, compact, import, delete for good. */
 import { type Memory, memoryTypes } from "../src/memory/types.ts";
 import { Cancel, Dialog, Submit } from "./actions.tsx";
-import { type Errors, FormErrors, InputField, SelectField, TextareaField } from "./fields.tsx";
+import { type Errors, FieldError, FormErrors, InputField, SelectField, TextareaField } from "./fields.tsx";
 import { count, cut, num } from "./format.ts";
 import { Glyph } from "./icons.tsx";
 import { type Owner, ownerName, ownerOptions } from "./owners.ts";
@@ -84,6 +84,7 @@ export const AddDialog = ({
             </label>
           ))}
         </div>
+        <FieldError {...field} name="type" />
       </fieldset>
       <div class="fields">
         <InputField

@@ -1,6 +1,6 @@
 /** Ask as a client would: what would be found, why, and the text that would be injected. */
 import { Submit } from "./actions.tsx";
-import { type Errors, FormErrors, InputField, SelectField, TextareaField } from "./fields.tsx";
+import { type Errors, FieldError, FormErrors, InputField, SelectField, TextareaField } from "./fields.tsx";
 import { memoryHref } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { type Chrome, Page } from "./layout.tsx";
@@ -79,6 +79,7 @@ export const AskForm = ({
               </label>
             ))}
           </div>
+          <FieldError {...field} name="strategy" />
         </fieldset>
         <InputField
           {...field}
