@@ -83,6 +83,12 @@ describe("entities", () => {
   });
 });
 
+test("blanks around a type do not make another one", async () => {
+  const one = await server.post("/entities", { name: "Vera", type: "person" });
+  const two = await server.post("/entities", { name: "Vera", type: " person " });
+  expect([two.status, two.json.id]).toEqual([200, one.json.id]);
+});
+
 describe("relationships", () => {
   test("are listed by direction; the same link twice is one", async () => {
     const [anna, paul, acme] = [await entity("Anna"), await entity("Paul"), await entity("Acme", "company")];
@@ -102,6 +108,16 @@ describe("relationships", () => {
     expect((await server.call("anna", "DELETE", "/relationships", link)).status).toBe(200);
     expect((await server.call("anna", "DELETE", "/relationships", link)).status).toBe(404);
     expect(await labels("?direction=both")).toEqual(["employs"]);
+  });
+
+  test("management names the owner in the body of a deletion too", async () => {
+    const link = { fromId: await entity("Ida"), toId: await entity("Ole"), label: "knows" };
+    await server.post("/relationships", link);
+    const remove = (apiKeyId?: string) =>
+      server.call("management", "DELETE", "/relationships", { ...link, ...(apiKeyId ? { apiKeyId } : {}) });
+    expect((await remove()).status).toBe(400);
+    expect((await remove("bert")).status).toBe(404);
+    expect((await remove("anna")).status).toBe(200);
   });
 
   test("a link to itself is allowed once and listed once", async () => {

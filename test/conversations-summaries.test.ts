@@ -79,6 +79,33 @@ describe("summaries of sessions", () => {
     expect((await server.post(`/sessions/${session}/summaries`, { through: 999_999 })).status).toBe(404);
   });
 
+  test("cover imported exchanges by their time, whatever their ids", async () => {
+    const said = [
+      ["2024-05-01", "The zebra warehouse in Rotterdam opens with forty workers."],
+      ["2024-01-01", "The harbour crane in Hamburg costs 40000 euros."],
+      ["2024-03-01", "Contractor Miller delivers the steel beams to Antwerp on Friday."],
+    ].map(([createdAt, userMessage]) => JSON.stringify({ externalId: "sum-import", createdAt, userMessage }));
+    await server.bulk(said.join("\n"));
+    const session = (await server.get("/sessions/by-external/sum-import")).json.id;
+    const [first, middle] = (await server.get(`/sessions/${session}/episodes`)).json.data;
+    const summary = (await server.post(`/sessions/${session}/summaries`, { maxTokens: 500 })).json;
+    const part = (await server.post(`/sessions/${session}/summaries`, { through: first!.id })).json;
+    expect(summary.text).toContain("Miller");
+    await server.call("anna", "DELETE", `/episodes/${middle!.id}`);
+    const after = (await server.get(`/summaries/${summary.id}`)).json;
+    expect([after.stale, after.text.includes("Miller")]).toEqual([true, false]);
+    expect((await server.get(`/summaries/${part.id}`)).json.stale).toBe(false);
+  });
+
+  test("of nothing but code lose its lines with it", async () => {
+    const code = "```\nfunction   secretRecipe() {\n    return   'three   spoons of salt';\n}\n```";
+    const { session, episodes } = await talk("sum-code-lines", [[code, ""]]);
+    const summary = (await server.post(`/sessions/${session}/summaries`, {})).json;
+    expect(summary.text).toContain("secretRecipe");
+    await server.call("anna", "DELETE", `/episodes/${episodes[0]}`);
+    expect((await server.get(`/summaries/${summary.id}`)).json).toMatchObject({ stale: true, text: "" });
+  });
+
   test("a deleted episode leaves no sentence behind and makes its summaries stale", async () => {
     const { session, episodes } = await talk("sum-stale");
     const whole = (await server.post(`/sessions/${session}/summaries`, {})).json;

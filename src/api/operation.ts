@@ -92,9 +92,9 @@ export type Operation = Declaration<Shape, Shape, z.ZodType, z.ZodType> & {
 
 const none = z.strictObject({});
 
-/** A posted body may name the owner, as the query may; handlers never see it there. */
+/** A body that names a row of an owner may name the owner too, as the query may; handlers never see it there. */
 export function namesOwnerInBody({ method, owner, body }: Operation): boolean {
-  return method === "post" && owner !== undefined && body !== undefined;
+  return (method === "post" || method === "delete") && owner !== undefined && body !== undefined;
 }
 
 export function operation<

@@ -116,7 +116,7 @@ export function createEntities(deps: ConversationDeps) {
       putEntity(deps, {
         owner: ensureOwner(db, input.owner),
         name: name.text,
-        type: input.type,
+        type: input.type.trim(),
         notes: input.notes == null ? input.notes : notes?.text,
         metadata: metadata.value,
       }),
@@ -136,7 +136,7 @@ export function createEntities(deps: ConversationDeps) {
   async function list(
     input: Caller & Paging & { type?: string | undefined; named?: string | undefined },
   ): Promise<{ data: Entity[]; total: number }> {
-    return listEntities(db, readAs(db, input), input);
+    return listEntities(db, readAs(db, input), { ...input, type: input.type?.trim() });
   }
 
   /** Its relationships go with it. */

@@ -4,6 +4,7 @@ import { deleteEpisodeRows } from "../db/episodes.ts";
 import { staleSummary, summariesOver } from "../db/summaries.ts";
 import { wipeBlocks, wipeBlocksOfEpisodes, wipeReceipts } from "../memory/wipe.ts";
 import type { ConversationDeps } from "./deps.ts";
+import { withoutCode } from "./salience.ts";
 
 /**
  * Deletes one episode inside the caller's transaction: its row and index rows, and its text wherever a copy is. What was
@@ -76,9 +77,20 @@ export function eraseSessionTraces(db: Database, owner: number, externalId: stri
 
 /** The lines of an extractive summary that were not taken from these texts. */
 function without(summary: string, texts: { user_message: string; ai_response: string }): string {
-  const said = `${texts.user_message}\n${texts.ai_response}`.replace(/\s+/g, " ");
+  // Sentences were taken from the text without its code; a summary of nothing but code is a piece of it.
+  const said = [texts.user_message, texts.ai_response].flatMap((text) => [
+    oneLine(text),
+    oneLine(withoutCode(text)),
+  ]);
   return summary
     .split("\n")
-    .filter((line) => !said.includes(line.replace(/^(?:User|Assistant): /, "").replace(/…$/, "")))
+    .filter((line) => {
+      const taken = oneLine(line.replace(/^(?:User|Assistant): /, "")).replace(/…$/, "");
+      return !said.some((text) => text.includes(taken));
+    })
     .join("\n");
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }

@@ -1,6 +1,6 @@
 /** Relationships: labelled, directed links between two entities of one owner. */
 import { getEntity } from "../db/entities.ts";
-import { transact } from "../db/open.ts";
+import { emptyLog, transact } from "../db/open.ts";
 import { ownerId } from "../db/owners.ts";
 import {
   deleteRelationship,
@@ -57,6 +57,7 @@ export function createRelationships(deps: ConversationDeps) {
         throw notFound("relationship");
       }
     });
+    emptyLog(db);
     return { success: true };
   }
 

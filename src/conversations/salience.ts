@@ -38,9 +38,14 @@ const FENCE = /```[\s\S]*?(?:```|$)|~~~[\s\S]*?(?:~~~|$)/g;
 const MARKUP = /^(?:[#>*+•-]+|\d{1,3}[.)])\s+/;
 const BLANKS = /\s+/g;
 
+/** A message without its code blocks. */
+export function withoutCode(text: string): string {
+  return text.replace(FENCE, "\n");
+}
+
 /** Sentences of a message, without code, list marks and what is too short to say anything. */
 function sentencesOf(text: string): string[] {
-  const plain = text.slice(0, MAX_MESSAGE).replace(FENCE, "\n");
+  const plain = withoutCode(text.slice(0, MAX_MESSAGE));
   const found: string[] = [];
   for (const { start, end } of sentences(plain)) {
     const sentence = plain.slice(start, end).replace(MARKUP, "").replace(BLANKS, " ").trim();

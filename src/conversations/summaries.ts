@@ -1,6 +1,6 @@
 /** Summaries: what carries a session, in a few of its own sentences or, where one is set, in a model's words. */
 import type { Database } from "bun:sqlite";
-import { transact } from "../db/open.ts";
+import { emptyLog, transact } from "../db/open.ts";
 import { ensureOwner } from "../db/owners.ts";
 import { getSession } from "../db/sessions.ts";
 import {
@@ -198,6 +198,7 @@ export function createSummaries(deps: ConversationDeps) {
       deps.hooks.removed(db, "summary", { owner: ensureOwner(db, session.apiKeyId), id: summary.id });
       deleteSummaryRow(db, summary.id);
     });
+    emptyLog(db);
     return { success: true };
   }
 

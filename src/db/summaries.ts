@@ -100,12 +100,18 @@ export function deleteSummaryRow(db: Database, id: number): boolean {
   return db.query("DELETE FROM summaries WHERE id = ?").run(id).changes > 0;
 }
 
-/** Summaries of the session whose range holds this episode. */
+/**
+ * Summaries of the session that cover this episode, in the order in which it was said: imported exchanges have ids in
+ * another. One whose first or last episode is gone reaches to that end.
+ */
 export function summariesOver(db: Database, sessionId: number, episodeId: number): Summary[] {
   return db
     .query<Row, [number, number]>(
-      `SELECT ${COLUMNS} FROM summaries
-       WHERE session_id = ?1 AND first_episode_id <= ?2 AND last_episode_id >= ?2`,
+      `SELECT m.* FROM summaries m JOIN episodes e ON e.id = ?2
+       LEFT JOIN episodes first ON first.id = m.first_episode_id LEFT JOIN episodes last ON last.id = m.last_episode_id
+       WHERE m.session_id = ?1
+         AND (first.id IS NULL OR (first.created_at, first.id) <= (e.created_at, e.id))
+         AND (last.id IS NULL OR (e.created_at, e.id) <= (last.created_at, last.id))`,
     )
     .all(sessionId, episodeId)
     .map(summary);
