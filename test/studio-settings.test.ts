@@ -188,6 +188,36 @@ describe("providers", () => {
   });
 });
 
+test("every hint of a control is what describes it", async () => {
+  const hints: string[] = [];
+  for (const path of [
+    "/dashboard/settings/memory",
+    "/dashboard/settings/keys/new",
+    "/dashboard/settings/providers/demo/edit",
+    "/dashboard/settings/backends/new",
+    "/dashboard/memory?tab=engine",
+    "/dashboard/memory/new",
+  ]) {
+    const { html } = await visitor.get(path);
+    const described = [...html.matchAll(/<(?:input|select|textarea)[^>]* aria-describedby="([^"]*)"/g)];
+    const of = [...html.matchAll(/<p class="hint" id="([^"]*)"/g)].map(([, id]) => id!);
+    expect(
+      described.map(([, ids]) => ids!),
+      path,
+    ).toEqual(of);
+    hints.push(...of);
+  }
+  expect(hints).toEqual(
+    expect.arrayContaining([
+      "key-name-h",
+      "q-enabled-h",
+      "rerank-rerankProviderModel-h",
+      "add-content-h",
+      "pe-apiKey-h",
+    ]),
+  );
+});
+
 describe("engine", () => {
   test("a source is saved on change; the endpoint needs both fields", async () => {
     const half = await visitor.post(

@@ -180,7 +180,7 @@ export const RerankRows = ({ rerank, errors }: { rerank: RerankForm; errors: Err
         label="Rerank results"
         hint="If it fails or takes longer than 500 ms, the order stays as it was."
       >
-        <Switch {...field} name="rerankEnabled" on={rerank.rerankEnabled} />
+        <Switch {...field} name="rerankEnabled" hint on={rerank.rerankEnabled} />
       </Row>
       <Row
         {...field}
@@ -191,6 +191,7 @@ export const RerankRows = ({ rerank, errors }: { rerank: RerankForm; errors: Err
         <Input
           {...field}
           name="rerankProviderModel"
+          hint
           kind="mono"
           value={rerank.rerankProviderModel}
           more={{ placeholder: "provider/model", autocomplete: "off" }}

@@ -7,15 +7,23 @@ export type Errors = Readonly<Record<string, string>>;
 
 export const fieldId = (form: string, name: string): string => `${form}-${name.replace(/[^\w-]/g, "-")}`;
 
-/** The first field in trouble gets the focus, the others only say so. */
-const invalid = (form: string, name: string, errors: Errors) =>
-  errors[name]
-    ? {
-        "aria-invalid": "true",
-        "aria-describedby": `${fieldId(form, name)}-e`,
-        ...(Object.keys(errors)[0] === name ? { autofocus: true } : {}),
-      }
-    : {};
+/** What a screen reader says of a control besides its label. The first field in trouble gets the focus. */
+const described = ({ form, name, errors = {}, hint }: ControlProps) => {
+  const id = fieldId(form, name);
+  const by = [hint ? `${id}-h` : "", errors[name] ? `${id}-e` : ""].filter(Boolean).join(" ");
+  return {
+    ...(errors[name] ? { "aria-invalid": "true" } : {}),
+    ...(by ? { "aria-describedby": by } : {}),
+    ...(errors[name] && Object.keys(errors)[0] === name ? { autofocus: true } : {}),
+  };
+};
+
+const Hint = ({ form, name, hint }: { form: string; name: string; hint: Child }) =>
+  hint ? (
+    <p class="hint" id={`${fieldId(form, name)}-h`}>
+      {hint}
+    </p>
+  ) : null;
 
 export const FieldError = ({ form, name, errors }: { form: string; name: string; errors: Errors }) =>
   errors[name] ? (
@@ -60,21 +68,23 @@ interface ControlProps {
   form: string;
   name: string;
   errors?: Errors;
+  /** The hint of the field or row around it, or just that there is one. */
+  hint?: Child;
   /** Further attributes of the input itself. */
   more?: Record<string, unknown>;
 }
 
 type InputProps = ControlProps & { value?: string | number | null; kind?: "" | "mono" | "num" | "file" };
 
-export const Input = ({ form, name, errors = {}, value, kind = "", more = {} }: InputProps) => (
+export const Input = ({ value, kind = "", more = {}, ...field }: InputProps) => (
   <input
     class={kind ? `input input-${kind}` : "input"}
-    id={fieldId(form, name)}
-    name={name}
+    id={fieldId(field.form, field.name)}
+    name={field.name}
     {...(value === null || value === undefined ? {} : { value: String(value) })}
     {...(kind === "num" ? { inputmode: "numeric" } : {})}
     {...more}
-    {...invalid(form, name, errors)}
+    {...described(field)}
   />
 );
 
@@ -82,8 +92,14 @@ export type Option = string | { value: string; text: string };
 
 type SelectProps = ControlProps & { options: readonly Option[]; value?: string | null | undefined };
 
-export const Select = ({ form, name, errors = {}, options, value, more = {} }: SelectProps) => (
-  <select class="select" id={fieldId(form, name)} name={name} {...more} {...invalid(form, name, errors)}>
+export const Select = ({ options, value, more = {}, ...field }: SelectProps) => (
+  <select
+    class="select"
+    id={fieldId(field.form, field.name)}
+    name={field.name}
+    {...more}
+    {...described(field)}
+  >
     {options.map((option) => {
       const { value: v, text } = typeof option === "string" ? { value: option, text: option } : option;
       return (
@@ -97,14 +113,14 @@ export const Select = ({ form, name, errors = {}, options, value, more = {} }: S
 
 type TextareaProps = ControlProps & { value?: string | null; rows?: number };
 
-const Textarea = ({ form, name, errors = {}, value, rows = 3, more = {} }: TextareaProps) => (
+const Textarea = ({ value, rows = 3, more = {}, ...field }: TextareaProps) => (
   <textarea
     class="textarea"
-    id={fieldId(form, name)}
-    name={name}
+    id={fieldId(field.form, field.name)}
+    name={field.name}
     rows={rows}
     {...more}
-    {...invalid(form, name, errors)}
+    {...described(field)}
   >
     {/* A textarea swallows one line break at its start. */}
     {value?.startsWith("\n") ? `\n${value}` : (value ?? "")}
@@ -113,22 +129,22 @@ const Textarea = ({ form, name, errors = {}, value, rows = 3, more = {} }: Texta
 
 /** A switch: `name=true` when on, nothing when off. */
 export const Switch = ({
-  form,
-  name,
   on,
   label,
   more = {},
+  ...field
 }: ControlProps & { on: boolean; label?: string }) => (
   <input
     class="switch"
     type="checkbox"
     role="switch"
-    id={fieldId(form, name)}
-    name={name}
+    id={fieldId(field.form, field.name)}
+    name={field.name}
     value="true"
     {...(on ? { checked: true } : {})}
     {...(label ? { "aria-label": label } : {})}
     {...more}
+    {...described(field)}
   />
 );
 
@@ -161,7 +177,7 @@ export const Field = ({
       {optional ? <span class="field-optional"> ({optional})</span> : null}
     </label>
     {children}
-    {hint ? <p class="hint">{hint}</p> : null}
+    <Hint form={form} name={name} hint={hint} />
     <FieldError form={form} name={name} errors={errors} />
   </div>
 );
@@ -223,7 +239,7 @@ export const Row = ({
       <label class="label" for={fieldId(form, name)}>
         {label}
       </label>
-      {hint ? <p class="hint">{hint}</p> : null}
+      <Hint form={form} name={name} hint={hint} />
       <FieldError form={form} name={name} errors={errors} />
     </div>
     <div class="row-control">{children}</div>

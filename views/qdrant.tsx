@@ -84,7 +84,7 @@ export const QdrantCard = ({
       aria-label="Qdrant"
     >
       <Row {...field} name="enabled" label="Use Qdrant" hint="Moves the vector store setting too.">
-        <Switch {...field} name="enabled" on={form.enabled} />
+        <Switch {...field} name="enabled" hint on={form.enabled} />
       </Row>
       <div class="row row-wide">
         <QdrantState form={form} health={health} />

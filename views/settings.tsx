@@ -126,7 +126,7 @@ const ControlOf = ({
   models: readonly string[];
 }) => {
   const { control, name } = setting;
-  const common = { form, name, errors };
+  const common = { form, name, errors, hint: setting.hint };
   switch (control.kind) {
     case "switch":
       return <Switch {...common} on={value === true} />;
