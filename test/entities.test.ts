@@ -164,4 +164,37 @@ describe("setting extractEntities", () => {
     );
     expect(homes.map((row) => row.toId)).toEqual([bergen.id]);
   });
+
+  test("what is corrected, forgotten or deleted is no longer known of the speaker", async () => {
+    const names = async () => (await entities()).map((row) => row.name);
+    const gone = (name: string) =>
+      until(`${name} to go`, async () => ((await names()).includes(name) ? undefined : true));
+    const come = (name: string) => until(name, async () => (await names()).find((one) => one === name));
+    await say("I work at Bosch. My sister is Sigrid. My favourite editor is Zed.");
+    await come("Zed");
+    await say("I no longer work at Bosch.");
+    await gone("Bosch");
+    await say("Forget that my favourite editor is Zed.");
+    await gone("Zed");
+    expect(await names()).toContain("Sigrid");
+    const sister = await learned("Sigrid");
+    await call("DELETE", `/api/memory/${sister.id}`);
+    expect(await names()).not.toContain("Sigrid");
+    expect(await names()).toContain("Bergen");
+  });
+
+  test("the speaker stays while another conversation still speaks of them", async () => {
+    await call("POST", "/sessions", { externalId: "brief" });
+    const { id } = await call("GET", "/sessions/by-external/talk");
+    await call("POST", "/episodes", {
+      externalId: "brief",
+      userMessage: "My aunt is Hedda.",
+      aiResponse: "",
+    });
+    await until("Hedda", async () => (await entities()).find((row) => row.name === "Hedda"));
+    await call("DELETE", `/sessions/${id}?memories=true`);
+    const self = (await entities()).find((row) => row.metadata["self"] === true)!;
+    const links = (await call("GET", `/entities/${self.id}/relationships`)).data.map((row) => row.label);
+    expect(links).toEqual(["aunt"]);
+  });
 });

@@ -3,11 +3,20 @@ import {
   deleteEntityRows,
   entityByFolded,
   getEntity,
+  isLeftOver,
   learnedWithoutSource,
   renameEntity,
+  updateEntity,
 } from "../db/entities.ts";
 import { activeByKey } from "../db/memories.ts";
-import { deleteLearnedLinks, getRelationship, putRelationship, replaceLearned } from "../db/relationships.ts";
+import {
+  deleteLearnedLinks,
+  deleteRelationship,
+  getRelationship,
+  learnedLinksFrom,
+  putRelationship,
+  replaceLearned,
+} from "../db/relationships.ts";
 import { namedThings } from "../extract/entities.ts";
 import type { ModelAnswer } from "../extract/model.ts";
 import type { JsonObject } from "../memory/types.ts";
@@ -105,6 +114,62 @@ export function dropSourceless(deps: Pick<ConversationDeps, "db" | "hooks">, own
   deleteEntityRows(db, ids);
 }
 
+/**
+ * Inside the caller's transaction: a memory was corrected, forgotten or deleted, so what was learned with it about the
+ * speaker goes too: the links to what it names, and the entities that nothing is linked to then.
+ */
+export function dropUnsaid(
+  deps: Pick<ConversationDeps, "db" | "hooks">,
+  before: Said,
+  after: Pick<Said, "content" | "metadata"> | null,
+): void {
+  const { db, hooks } = deps;
+  const label = labelOf(before.key);
+  if (label === null && before.episode_id === null) return;
+  const owner = before.owner_id;
+  const self = entityByFolded(db, owner, SELF, "person");
+  if (self === null) return;
+  const denied = after !== null && (JSON.parse(after.metadata) as JsonObject)["polarity"] === "-";
+  for (const link of learnedLinksFrom(db, self)) {
+    const taught = Array.isArray(link.episodeIds) && link.episodeIds.includes(before.episode_id);
+    if (!taught && link.label.replaceAll("-", " ") !== label) continue;
+    if (!names(before.content, link.name)) continue;
+    if (after !== null && !denied && names(after.content, link.name)) continue;
+    deleteRelationship(db, link);
+    if (!isLeftOver(db, link.toId)) continue;
+    hooks.removed(db, "entity", { owner, id: link.toId });
+    deleteEntityRows(db, [link.toId]);
+  }
+}
+
+type Said = {
+  owner_id: number;
+  key: string | null;
+  content: string;
+  episode_id: number | null;
+  metadata: string;
+};
+
+/** The label of the link that goes with a slot. */
+function labelOf(key: string | null): string | null {
+  if (key === "identity:home") return "lives in";
+  if (key === "identity:employer") return "works at";
+  const slot = /^(?:identity:my_(?<mine>.+)|preference:(?<favourite>favourite_.+))$/.exec(key ?? "")?.groups;
+  return (slot?.["mine"] ?? slot?.["favourite"])?.replaceAll("_", " ") ?? null;
+}
+
+/** Whether the text holds the name, as whole words where its script has blanks. */
+function names(text: string, name: string): boolean {
+  const [all, part] = [foldedName(text), foldedName(name)];
+  const inside = (char: string | undefined) =>
+    char !== undefined &&
+    /(?!\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana})[\p{L}\p{N}]/u.test(char);
+  for (let at = all.indexOf(part); at >= 0; at = all.indexOf(part, at + 1)) {
+    if (!inside(all[at - 1]) && !inside(all[at + part.length])) return true;
+  }
+  return false;
+}
+
 /** The entity of the person who speaks, under the name that is known by now. */
 function speaker(
   deps: Pick<ConversationDeps, "db" | "hooks" | "now">,
@@ -119,11 +184,10 @@ function speaker(
     const metadata = { self: true, learned: true, ...withSource({}, episodeId) };
     return putEntity(deps, { owner, name: name ?? UNNAMED, type: "person", metadata }, true).id;
   }
-  if (
-    name !== null &&
-    getEntity(db, owner, known)?.name !== name &&
-    renameEntity(db, owner, known, name, foldedName(name))
-  ) {
+  const before = getEntity(db, owner, known)!;
+  const metadata = { ...before.metadata, ...withSource(before.metadata, episodeId) };
+  updateEntity(db, known, { ...before, metadata }, deps.now());
+  if (name !== null && before.name !== name && renameEntity(db, owner, known, name, foldedName(name))) {
     hooks.changed(db, "entity", { owner, id: known });
   }
   return known;

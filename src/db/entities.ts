@@ -178,11 +178,27 @@ export function sourceless(alias: string): string {
     SELECT 1 FROM json_each(${alias}.metadata, '$.episodeIds') source JOIN episodes p ON p.id = source.value)`;
 }
 
+/** Entities that came from exchanges alone, none of which is there any more, and that nothing is linked to. */
 export function learnedWithoutSource(db: Database, owner: number): number[] {
   return db
     .query<{ id: number }, [number]>(
-      `SELECT e.id FROM entities e WHERE e.owner_id = ? AND ${sourceless("e")}`,
+      `SELECT e.id FROM entities e WHERE e.owner_id = ? AND ${sourceless("e")} AND ${unlinked("e")}`,
     )
     .all(owner)
     .map((row) => row.id);
+}
+
+/** Whether the entity came from exchanges and nothing is linked to it any more. */
+export function isLeftOver(db: Database, id: number): boolean {
+  return (
+    db
+      .query(
+        `SELECT 1 FROM entities e WHERE e.id = ? AND json_extract(e.metadata, '$.learned') = 1 AND ${unlinked("e")}`,
+      )
+      .get(id) !== null
+  );
+}
+
+function unlinked(alias: string): string {
+  return `NOT EXISTS (SELECT 1 FROM relationships r WHERE r.from_id = ${alias}.id OR r.to_id = ${alias}.id)`;
 }

@@ -53,6 +53,26 @@ export function replaceLearned(db: Database, link: Link): void {
   ).run(link.fromId, link.label, link.toId);
 }
 
+/** Links from this entity that came from exchanges, with the name of the other end. */
+export function learnedLinksFrom(
+  db: Database,
+  fromId: number,
+): (Link & { name: string; episodeIds: unknown })[] {
+  return db
+    .query<Row & { name: string }, [number]>(
+      `SELECT r.from_id, r.to_id, r.label, r.metadata, r.created_at, e.name FROM relationships r JOIN entities e ON e.id = r.to_id
+       WHERE r.from_id = ? AND json_extract(r.metadata, '$.learned') = 1`,
+    )
+    .all(fromId)
+    .map((row) => ({
+      fromId: row.from_id,
+      toId: row.to_id,
+      label: row.label,
+      name: row.name,
+      episodeIds: (JSON.parse(row.metadata) as JsonObject)["episodeIds"],
+    }));
+}
+
 /** Deletes links of this owner that came from exchanges alone, none of which is there any more. */
 export function deleteLearnedLinks(db: Database, owner: number): void {
   db.query(

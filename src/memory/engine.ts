@@ -17,7 +17,7 @@ import { routeMemories } from "../backends/routed.ts";
 import { searchBy, SqliteBackend } from "../backends/sqlite.ts";
 import { createQdrant } from "../backends/mirror/part.ts";
 import { memorySource, recordSource } from "../backends/mirror/source.ts";
-import { foundByModel, foundInText, learnEntities } from "../conversations/learn.ts";
+import { dropUnsaid, foundByModel, foundInText, learnEntities } from "../conversations/learn.ts";
 import { createContext } from "../conversations/context.ts";
 import { createConversations } from "../conversations/engine.ts";
 import type { RecordHooks } from "../conversations/deps.ts";
@@ -203,6 +203,7 @@ function joinEngine(db: Database, options: EngineOptions) {
         if (sessionId === null) return;
         (row === "mute" ? muteEpisode : eraseEpisode)({ db, hooks: records }, { owner, sessionId, id });
       },
+      unsaid: (_, before, after) => dropUnsaid({ db, hooks: records }, before, after),
     },
   });
   function touched(row: MemoryRow, removed: boolean): void {

@@ -24,7 +24,12 @@ export type StoreHooks = {
   removed(db: Database, row: MemoryRow): void;
   /** The exchange a deleted memory came from: never recalled again (`mute`), or deleted with its text everywhere. */
   dropEpisode(db: Database, episode: { owner: number; id: number; row: "mute" | "delete" }): void;
+  /** What it said no longer holds: corrected, forgotten or, where `after` is null, deleted. */
+  unsaid?(db: Database, before: MemoryRow, after: MemoryRow | null): void;
 };
+
+/** Causes of a status by which a memory is taken back, not only put away. */
+const TAKEN_BACK: ReadonlySet<string> = new Set(["correction", "forget"]);
 
 export type Put = {
   ownerId: number;
@@ -91,6 +96,9 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
     });
     const next = reload(row);
     hooks.changed(db, next);
+    const takenBack = real.status !== undefined && real.status !== "active" && TAKEN_BACK.has(cause);
+    if (takenBack) hooks.unsaid?.(db, row, null);
+    else if (real.content !== undefined) hooks.unsaid?.(db, row, next);
     return next;
   }
 
@@ -168,6 +176,7 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
   /** Removes the row and its history for good, and everything the hooks keep of it. */
   function purge(row: MemoryRow): void {
     hooks.removed(db, row);
+    hooks.unsaid?.(db, row, null);
     removeMemory(db, row.seq);
   }
 
