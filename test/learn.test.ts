@@ -85,6 +85,30 @@ test("a correction without a slot supersedes the memory that holds the old value
   expect((await contents()).join()).toContain("MySQL");
 });
 
+test("what replaced an older value has the day it was said, not that of the older one", async () => {
+  const day = (text: string | undefined) => text?.match(/\[(.*?)\]/)?.[1];
+  const line = async () =>
+    (
+      await box.engine.retrieval.retrieve({
+        owner: "anna",
+        query: "Where do I live?",
+        mode: "interactive",
+        kinds: ["memory"],
+      })
+    ).results[0]?.text;
+  await say("I live in Bergen.");
+  const before = day(await line());
+  box.clock.offset = 3 * 86_400_000;
+  await say("I moved to Tampere.");
+  const moved = await line();
+  expect(moved).toContain("Tampere");
+  expect(day(moved)).toBe(new Date(Date.parse(before!) + 3 * 86_400_000).toISOString().slice(0, 10));
+  // Saying it once more does not make it newer.
+  box.clock.offset = 5 * 86_400_000;
+  await say("I live in Tampere.");
+  expect(await line()).toBe(moved);
+});
+
 test("what is to be forgotten is archived, can be brought back, and everything else stays", async () => {
   await say("I prefer window seats.");
   await say("I love sailing.");

@@ -95,6 +95,18 @@ export function memoriesBySeqs(db: Database, owner: number, seqs: readonly numbe
   return new Map(rows.map((row) => [row.seq, row]));
 }
 
+/** Since when (ms) these rows have the content they have, by seq; those whose content was never replaced are not there. */
+export function contentTimes(db: Database, seqs: readonly number[]): Map<number, number> {
+  if (seqs.length === 0) return new Map();
+  const rows = db
+    .query<{ seq: number; at: number }, [string]>(
+      `SELECT m.seq, max(v.at) AS at FROM memories m JOIN memory_versions v ON v.memory_seq = m.seq
+       WHERE m.seq IN (SELECT value FROM json_each(?)) AND v.content <> m.content GROUP BY m.seq`,
+    )
+    .all(JSON.stringify(seqs));
+  return new Map(rows.map(({ seq, at }) => [seq, at]));
+}
+
 /** The uuids of these rows, by seq. */
 export function memoryIds(db: Database, seqs: readonly number[]): Map<number, string> {
   if (seqs.length === 0) return new Map();

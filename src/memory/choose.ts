@@ -112,7 +112,7 @@ function shortened(row: Loaded, tokens: number): Loaded | null {
       kind: "memory",
       content: cutToTokens(row.item.content, room),
       origin: row.item.origin,
-      at: Date.parse(row.item.createdAt),
+      at: row.at,
     });
   else text = cutToTokens(row.text, tokens - 1);
   return estimateTokens(`${text}\n`) <= tokens ? { ...row, text, tokens: estimateTokens(text) } : null;

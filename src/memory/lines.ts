@@ -2,7 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { entitiesByIds } from "../db/entities.ts";
 import { episodesByIds } from "../db/episodes.ts";
-import { memoriesBySeqs, toMemory } from "../db/memories.ts";
+import { contentTimes, memoriesBySeqs, toMemory } from "../db/memories.ts";
 import { linksOf, linkText } from "../db/relationships.ts";
 import { summariesByIds } from "../db/summaries.ts";
 import type { PastTexts } from "../search/past.ts";
@@ -16,8 +16,11 @@ import type { Retrieved } from "./types.ts";
 /** Relationships shown with an entity. */
 const LINKS = 10;
 
-/** A candidate with its row. `seq` is the number of a memory's row, for access counters. */
-export type Loaded = Retrieved & { seq: number; ownerId: number };
+/**
+ * A candidate with its row. `seq` is the number of a memory's row, for access counters; `at` (ms) is when it was said or
+ * learned: of a memory whose content was replaced, when it got the one it has.
+ */
+export type Loaded = Retrieved & { seq: number; ownerId: number; at: number };
 
 /** Rows of these candidates, in their order; those that are gone meanwhile are left out. Long exchanges are cut to what fits the question. */
 export function loadRows(
@@ -31,6 +34,10 @@ export function loadRows(
   const episodes = episodesByIds(db, owner.id, ids("episode"));
   const entities = entitiesByIds(db, owner.id, ids("entity"));
   const summaries = summariesByIds(db, owner.id, ids("summary"));
+  const replaced = contentTimes(
+    db,
+    [...memories.values()].filter(({ version }) => version > 1).map(({ seq }) => seq),
+  );
   const links = entities.size > 0 ? linksOf(db, [...entities.keys()], LINKS) : new Map<number, never[]>();
   const cut = (text: string, most = options.maxLine) => excerpt(text, options.terms, most);
   return candidates.flatMap((candidate): Loaded[] => {
@@ -52,9 +59,10 @@ export function loadRows(
         const now = memories.get(id);
         if (!now) return [];
         const row = { ...now, ...options.past?.get(id) };
-        const text = renderLine({ kind, content: row.content, origin: row.origin, at: row.created_at });
+        const at = options.past?.has(id) ? row.created_at : (replaced.get(id) ?? row.created_at);
+        const text = renderLine({ kind, content: row.content, origin: row.origin, at });
         const item = toMemory(row);
-        return [{ ...common, kind, id: row.id, item, text, tokens: estimateTokens(text) }];
+        return [{ ...common, at, kind, id: row.id, item, text, tokens: estimateTokens(text) }];
       }
       case "episode": {
         const item = episodes.get(id);
@@ -63,24 +71,27 @@ export function loadRows(
         const userMessage = cut(item.userMessage);
         const left = Math.max(options.maxLine / 4, options.maxLine - estimateTokens(userMessage));
         const aiResponse = cut(item.aiResponse, left);
-        const text = renderLine({ kind, userMessage, aiResponse, at: Date.parse(item.createdAt) });
-        return [{ ...common, kind, id: String(id), item, text, tokens: estimateTokens(text) }];
+        const at = Date.parse(item.createdAt);
+        const text = renderLine({ kind, userMessage, aiResponse, at });
+        return [{ ...common, at, kind, id: String(id), item, text, tokens: estimateTokens(text) }];
       }
       case "entity": {
         const entity = entities.get(id);
         if (!entity) return [];
         const relationships = links.get(id) ?? [];
+        const at = Date.parse(entity.createdAt);
         const text = renderLine({
           kind,
           name: entity.name,
           type: entity.type,
           notes: entity.notes === null ? null : cut(entity.notes),
           links: relationships.map((link) => linkText(link, id)),
-          at: Date.parse(entity.createdAt),
+          at,
         });
         return [
           {
             ...common,
+            at,
             kind,
             id: String(id),
             item: { ...entity, relationships },
@@ -92,8 +103,9 @@ export function loadRows(
       case "summary": {
         const item = summaries.get(id);
         if (!item) return [];
-        const text = renderLine({ kind, text: cut(item.text), at: Date.parse(item.createdAt) });
-        return [{ ...common, kind, id: String(id), item, text, tokens: estimateTokens(text) }];
+        const at = Date.parse(item.createdAt);
+        const text = renderLine({ kind, text: cut(item.text), at });
+        return [{ ...common, at, kind, id: String(id), item, text, tokens: estimateTokens(text) }];
       }
     }
   });

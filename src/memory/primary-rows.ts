@@ -1,6 +1,6 @@
 /** Memories that a foreign primary backend found, as retrieval's rows: in its order, with its own scores, without floor. */
 import type { Database } from "bun:sqlite";
-import { memoryById } from "../db/memories.ts";
+import { contentTimes, memoryById } from "../db/memories.ts";
 import { renderLine } from "./block.ts";
 import { estimateTokens } from "./budget.ts";
 import type { Loaded } from "./lines.ts";
@@ -37,7 +37,11 @@ const NO_ROW = -1;
 export function rowsOf(db: Database, owner: Owner, found: readonly Found[]): Loaded[] {
   return found.map(({ memory, score }) => {
     const { content, origin, createdAt } = memory;
-    const text = renderLine({ kind: "memory", content, origin, at: Date.parse(createdAt) });
+    const kept = memoryById(db, owner.id, memory.id);
+    const replaced =
+      kept !== null && kept.version > 1 ? contentTimes(db, [kept.seq]).get(kept.seq) : undefined;
+    const at = replaced ?? Date.parse(createdAt);
+    const text = renderLine({ kind: "memory", content, origin, at });
     return {
       kind: "memory",
       id: memory.id,
@@ -52,7 +56,8 @@ export function rowsOf(db: Database, owner: Owner, found: readonly Found[]): Loa
       vecScore: null,
       owner: owner.name,
       ownerId: owner.id,
-      seq: memoryById(db, owner.id, memory.id)?.seq ?? NO_ROW,
+      seq: kept?.seq ?? NO_ROW,
+      at,
     };
   });
 }

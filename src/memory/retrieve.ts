@@ -436,6 +436,6 @@ function recentOf(db: Database, kinds: readonly Kind[], predicate: Predicate, li
 
 /** Without what only this module needs. */
 function shown(row: Loaded): Retrieved {
-  const { seq: _seq, ownerId: _ownerId, ...rest } = row;
+  const { seq: _seq, ownerId: _ownerId, at: _at, ...rest } = row;
   return rest as Retrieved;
 }
