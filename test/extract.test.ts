@@ -215,7 +215,7 @@ describe("changed minds", () => {
     ],
     ["I live in Malmö near the park.", "I moved from Malmö to Lund.", "Lives in Lund"],
     ["I always use npm.", "I switched from npm to pnpm.", "Habit: always use pnpm"],
-    ["Asun Oulussa.", "Muutin Oulusta Turkuun.", "Uusi koti: Turkuun"],
+    ["Asun Oulussa.", "Muutin Oulusta Turkuun.", "Asuu nyt: Turkuun"],
   ])("%j then %j", (before, after, content) => {
     const known = one(before);
     const fact = one(after);

@@ -225,3 +225,24 @@ test("jobs of one owner are done in the order of their exchanges", async () => {
   expect(more).toEqual([]);
   expect(home!.content).toContain("Lund");
 });
+
+test.each([
+  ["de", "Ich wohne in Berlin.", "Ich bin nach Lissabon gezogen.", "Wo wohne ich?", "Lissabon"],
+  ["de", "Ich arbeite bei Siemens.", "Ich arbeite jetzt bei Bosch.", "Wo arbeite ich?", "Bosch"],
+  ["nl", "Ik woon in Utrecht.", "Ik ben verhuisd naar Leiden.", "Waar woon ik?", "Leiden"],
+  ["fr", "J'habite à Lyon.", "J'ai déménagé à Nantes.", "Où est-ce que j'habite ?", "Nantes"],
+  ["es", "Vivo en Madrid.", "Me mudé a Lisboa.", "¿Dónde vivo?", "Lisboa"],
+  ["pt", "Moro em São Paulo.", "Me mudei para Lisboa.", "Onde eu moro?", "Lisboa"],
+  ["it", "Vivo a Milano.", "Mi sono trasferito a Torino.", "Dove vivo?", "Torino"],
+  ["fi", "Asun Turussa.", "Muutin Tampereelle.", "Missä asun?", "Tampereelle"],
+  ["fi", "Olen töissä Nokialla.", "Olen nyt töissä Koneella.", "Missä olen töissä?", "Koneella"],
+  ["zh", "我住在北京。", "我搬到了上海。", "我住在哪里？", "上海"],
+  ["ja", "私は東京に住んでいます。", "大阪に引っ越しました。", "私はどこに住んでいますか？", "大阪"],
+])("what is so now answers a question in %s by words alone, before what was so: %s %s", async (...told) => {
+  const [, before, now, query, answer] = told;
+  await say(before);
+  await say(now);
+  const { results } = await box.engine.retrieval.retrieve({ owner: "anna", query, mode: "interactive" });
+  expect(results[0]?.kind).toBe("memory");
+  expect(results[0]?.text).toContain(answer);
+});

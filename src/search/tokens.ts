@@ -7,6 +7,7 @@ import { rankLanguages, type Lang } from "../text/language.ts";
 import { bigrams, runs, words } from "../text/segment.ts";
 import { stem } from "../text/stem.ts";
 import { isStopWord } from "../text/stopwords.ts";
+import { toldAs } from "../text/told.ts";
 
 /** Bump when a change here makes other tokens, or the index gets another shape: it is then dropped and built anew. */
 export const TOKENS_VERSION = 4;
@@ -66,7 +67,8 @@ export function queryTerms(owner: number, query: string): QueryTerm[] {
       for (const part of denseTokens(word)) if (!idle(part)) put(terms, [prefix + part]);
       return;
     }
-    const tokens = forms(word, langs).map((form) => prefix + form);
+    const told = toldAs(word, likely[0]!).flatMap((other) => [...forms(other, langs), fold(other)]);
+    const tokens = [...new Set([...forms(word, langs), ...told])].map((form) => prefix + form);
     put(idle(word) ? held : terms, tokens);
   });
   return [...(terms.size > 0 ? terms : held).values()].slice(0, MAX_QUERY_WORDS);

@@ -175,7 +175,7 @@ export const finnish: Language = {
       correction: true,
       slot: "home",
       head: `${ME}(?:olen )?(?:juuri |äskettäin |hiljattain |viime \\S+ ){0,5}(?:muutin|muuttanut|muutimme|muuttaneet)(?: (?:juuri|äskettäin|hiljattain|viime \\S+|takaisin)){0,5} (?<old>(?=<A>)${L}+(?:sta|stä|lta|ltä))(?: takaisin)? (?=<A>)`,
-      say: "Uusi koti: {value}",
+      say: "Asuu nyt: {value}",
     },
     {
       id: "moved_to",
@@ -184,7 +184,7 @@ export const finnish: Language = {
       correction: true,
       slot: "home",
       head: `${ME}(?:olen )?(?:juuri |äskettäin |hiljattain |viime \\S+ ){0,5}(?:muutin|muuttanut|muutimme)(?: (?:juuri|äskettäin|hiljattain|viime \\S+|takaisin)){0,5} (?=<A>${L}*(?:oon|öön|uun|yyn|aan|ään|iin|een|hun|hyn|lle|seen|han|hin|kuun)(?:$|[ ,.;!]))`,
-      say: "Uusi koti: {value}",
+      say: "Asuu nyt: {value}",
     },
     {
       id: "switched_from",
@@ -480,9 +480,9 @@ export const finnish: Language = {
       family: "identity",
       polarity: "+",
       slot: "employer",
-      head: `(?:minä |mä )?(?:työskentelen|olen töissä|oon töissä|olen työssä|käyn töissä|työnantajani on|työpaikkani on)(?: (?:nykyään|nyt|tällä hetkellä|edelleen|yhä|itse)){0,5}(?= \\S)`,
+      head: `(?:minä |mä )?(?:työskentelen|(?:olen|oon)(?: nyt| nykyään)? töissä|olen työssä|käyn töissä|työnantajani on|työpaikkani on)(?: (?:nykyään|nyt|tällä hetkellä|edelleen|yhä|itse)){0,5}(?= \\S)`,
       not: "(?:aina|yleensä|usein|kotona|kotoa|etänä|yöllä|öisin|yksin|tiimissä|mieluummin|mieluiten|kovasti|paljon|parhaiten|itselleni|tämän|sen|osa-aikaisesti|päivisin|huomenna|tänään|\\S+na$|\\S+(?:bugin|ongelman|tekstin|artikkelin|skriptin|tehtävän|esityksen|gradun|raportin) parissa)\\b",
-      say: "Työpaikka: {value}",
+      say: "On töissä, työpaikka: {value}",
     },
     {
       id: "work_as",
