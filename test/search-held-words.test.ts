@@ -9,10 +9,10 @@ import { ensureOwner } from "../src/db/owners.ts";
 import { createHeldWords, type HeldWords } from "../src/search/held-words.ts";
 import { ensureLexical, registerFtsText } from "../src/search/lexical-tables.ts";
 import { lexicalCandidates, lexicalScores, weigh, type LexicalSource } from "../src/search/lexical.ts";
-import { placesOf } from "../src/search/neighbours.ts";
-import { createSight } from "../src/search/predicate.ts";
+import { createPlaces, type Place } from "../src/search/neighbours.ts";
+import { createSight, visibleOf } from "../src/search/predicate.ts";
 import { queryTerms } from "../src/search/tokens.ts";
-import { saturationFor } from "../src/search/weights.ts";
+import type { Predicate } from "../src/search/types.ts";
 
 let dir: string;
 let db: Database;
@@ -49,14 +49,17 @@ function session(owner: number, name = "s"): number {
     .get(owner, name)!.id;
 }
 
+let time = 0;
+
 function say(on: Database, owner: number, user: string, reply: string): number {
-  const id = session(owner);
+  time = (time % 7) + 1;
+  const id = session(owner, time > 4 ? "t" : "s");
   return on
-    .query<{ id: number }, [number, number, string, string]>(
+    .query<{ id: number }, [number, number, string, string, number]>(
       `INSERT INTO episodes (session_id, owner_id, user_message, ai_response, token_count, stored_at, created_at)
-       VALUES (?, ?, ?, ?, 1, 1, 1) RETURNING id`,
+       VALUES (?, ?, ?, ?, 1, 1, ?) RETURNING id`,
     )
-    .get(id, owner, user, reply)!.id;
+    .get(id, owner, user, reply, time)!.id;
 }
 
 /** What memory says of a query must be what the tables say. */
@@ -73,18 +76,22 @@ function compare(owner: number, query: string, inMemory = true): void {
     .query<[number], [number]>("SELECT id FROM episodes WHERE owner_id = ?")
     .values(owner)
     .map(([id]) => id as number);
-  const saturation = saturationFor(ours.shape.length);
-  const scores = lexicalScores(db, ours, all, saturation);
-  expect(scores).toEqual(lexicalScores(db, theirs, all, saturation));
+  const scores = lexicalScores(db, ours, all);
+  expect(scores).toEqual(lexicalScores(db, theirs, all));
   // FTS5 ranks by its own k1 and b.
   if (!inMemory) return;
   const { words } = ours.held!;
-  const places = placesOf(db, all).map(({ id, session, pos, createdAt }) => {
-    const slot = words.slotOf.get(id)!;
-    expect([words.session[slot], words.pos[slot], words.createdAt[slot]]).toEqual([session, pos, createdAt]);
-    return id;
-  });
-  expect(new Set(places)).toEqual(new Set(words.slotOf.keys()));
+  const byId = (places: Place[]) => places.toSorted((a, b) => a.id - b.id);
+  const [there, here] = [createPlaces(db, null), createPlaces(db, words)];
+  const places = byId(there.of(all));
+  expect(byId(here.of(all))).toEqual(places);
+  expect(places.map(({ id }) => id)).toEqual([...words.slotOf.keys()].toSorted((a, b) => a - b));
+  for (const place of places.slice(-3))
+    expect(byId(here.around([place]))).toEqual(byId(there.around([place])));
+  for (const predicate of predicates(owner))
+    expect(createSight(db, "episode", predicate, words).of(everything())).toEqual(
+      visibleOf(db, "episode", predicate, everything()),
+    );
   const order = [...scores].toSorted((a, b) => b[1].whole - a[1].whole || b[0] - a[0]).slice(0, 10);
   const best = lexicalCandidates(from(held), ours, sight, 10);
   // Equal scores may come in any order where sums are rounded.
@@ -92,9 +99,25 @@ function compare(owner: number, query: string, inMemory = true): void {
     order.map(([, score]) => score.whole.toFixed(4)),
   );
   const said = lexicalCandidates(from(held), ours, sight, 1, "said")[0];
-  const bySaid = lexicalScores(db, ours, all, saturationFor(ours.shape.saidLength));
-  const highest = Math.max(0, ...[...bySaid.values()].map((one) => one.said));
-  expect((said === undefined ? 0 : bySaid.get(said)!.said).toFixed(4)).toBe(highest.toFixed(4));
+  const highest = Math.max(0, ...[...scores.values()].map((one) => one.said));
+  expect((said === undefined ? 0 : scores.get(said)!.said).toFixed(4)).toBe(highest.toFixed(4));
+}
+
+/** Every exchange of every owner. */
+function everything(): number[] {
+  return (db.query("SELECT id FROM episodes").values() as [number][]).map(([id]) => id);
+}
+
+function predicates(owner: number): Predicate[] {
+  const all: Predicate = { owner, session: null, retentionDays: 0, now: Date.now() };
+  return [
+    all,
+    { ...all, session: "s" },
+    { ...all, session: "nobody's" },
+    { ...all, before: 3 },
+    { ...all, session: "t", before: 5 },
+    { ...all, retentionDays: 1 },
+  ];
 }
 
 test("what is held says what the tables say, whatever happens to the rows", () => {
@@ -189,4 +212,33 @@ test("without FTS5 the user's words find candidates of their own", () => {
   const sight = createSight(db, "episode", { owner, session: null, retentionDays: 0, now: Date.now() });
   expect(lexicalCandidates(scan, query, sight, 5)).toEqual([replied, asked]);
   expect(lexicalCandidates(scan, query, sight, 5, "said")).toEqual([asked]);
+});
+
+test("words that most rows hold change neither which rows are best nor what they score", async () => {
+  const owner = ensureOwner(db, "a");
+  const words = Array.from({ length: 400 }, (_, n) => `w${n}x`);
+  /** About as in speech: the n-th word comes up 1/n as often as the first. */
+  const some = (most: number) =>
+    Array.from(
+      { length: 1 + random(most) },
+      () => words[Math.floor(words.length ** (random(1000) / 1000)) - 1],
+    ).join(" ");
+  const ids = db.transaction(() => Array.from({ length: 3000 }, () => say(db, owner, some(9), some(30))))();
+  const asked = (query: string) => weigh(from(held), "episode", owner, queryTerms(owner, query))!;
+  while (asked("w1x").held === null) await Bun.sleep(1);
+  const sight = createSight(db, "episode", { owner, session: null, retentionDays: 0, now: Date.now() });
+  for (let n = 0; n < 200; n++) {
+    const query = asked(some(8));
+    const scores = lexicalScores(db, query, ids);
+    for (const side of ["whole", "said"] as const) {
+      const order = [...scores.values()].map((one) => one[side]).toSorted((a, b) => b - a);
+      const best = lexicalCandidates(from(held), query, sight, 10, side);
+      expect(best.map((id) => scores.get(id)![side].toFixed(3))).toEqual(
+        order
+          .slice(0, 10)
+          .filter((score) => score > 0)
+          .map((score) => score.toFixed(3)),
+      );
+    }
+  }
 });

@@ -217,9 +217,10 @@ describe("the lexical index", () => {
     const tables = { db, fts5: true, words: null };
     const query = weigh(tables, "episode", owner, queryTerms(owner, "red apple"))!;
     const sight = createSight(db, "episode", { owner, session: null, retentionDays: 0, now: Date.now() });
-    const [k1, b] = [1.2, 0.75];
+    // What short rows are measured with.
+    const [k1, b] = [0.8, 0.3];
     const found = lexicalCandidates(tables, query, sight, 10);
-    const scores = lexicalScores(db, query, found, { k1, b });
+    const scores = lexicalScores(db, query, found);
     const mean = 7 / 3;
     // With few rows idf counts as if there were 200.
     const idf = (n: number) => Math.log(1 + (200 - n + 0.5) / (n + 0.5));

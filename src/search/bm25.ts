@@ -89,15 +89,15 @@ export function expectedScore(
 /** BM25 of one row, null when it has none of the words. `times` tells how often a form stands in it: `said << 8 | reply`. */
 export function scoreRow(
   query: { readonly terms: readonly WeighedTerm[]; readonly shape: OwnerShape },
-  { k1, b }: Saturation,
+  sides: { readonly whole: Saturation; readonly said: Saturation },
   saidLength: number,
   replyLength: number,
   times: (form: string) => number,
   mass: number,
 ): LexicalScore | null {
   const { shape } = query;
-  const wholeNorm = k1 * (1 - b + (b * (saidLength + replyLength)) / (shape.length || 1));
-  const saidNorm = k1 * (1 - b + (b * saidLength) / (shape.saidLength || 1));
+  const wholeNorm = normOf(sides.whole, saidLength + replyLength, shape.length);
+  const saidNorm = normOf(sides.said, saidLength, shape.saidLength);
   let whole = 0;
   let saidScore = 0;
   let matched = 0;
@@ -115,8 +115,12 @@ export function scoreRow(
     if (both === 0) continue;
     words++;
     matched += term.floorIdf;
-    whole += (term.idf * both * (k1 + 1)) / (both + wholeNorm);
-    if (inSaid > 0) saidScore += (term.saidIdf * inSaid * (k1 + 1)) / (inSaid + saidNorm);
+    whole += (term.idf * both * (sides.whole.k1 + 1)) / (both + wholeNorm);
+    if (inSaid > 0) saidScore += (term.saidIdf * inSaid * (sides.said.k1 + 1)) / (inSaid + saidNorm);
   }
   return matched === 0 ? null : { whole, said: saidScore, mass: matched / mass, words };
+}
+
+function normOf({ k1, b }: Saturation, length: number, mean: number): number {
+  return k1 * (1 - b + (b * length) / (mean || 1));
 }

@@ -4,25 +4,11 @@
  * ranking would follow what others store) and fixes k1 and b.
  */
 import type { Database } from "bun:sqlite";
-import {
-  scoreRow,
-  weighedTerm,
-  type LexicalScore,
-  type OwnerShape,
-  type Saturation,
-  type WeighedTerm,
-} from "./bm25.ts";
+import { scoreRow, weighedTerm, type LexicalScore, type OwnerShape, type WeighedTerm } from "./bm25.ts";
 import type { HeldWords } from "./held-words.ts";
 import { count, countByIndex, countByScan, countsOf, nthNewest } from "./lexical-counts.ts";
-import {
-  bestRows,
-  scoreAll,
-  holders,
-  postingsOf,
-  timesIn,
-  type Postings,
-  type WordPostings,
-} from "./postings.ts";
+import { bestRows, type BestRows } from "./best-rows.ts";
+import { holders, postingsOf, timesIn, type Postings, type WordPostings } from "./postings.ts";
 import { live, tables, type Sight } from "./predicate.ts";
 import type { QueryTerm } from "./tokens.ts";
 import type { Kind, Predicate } from "./types.ts";
@@ -51,8 +37,8 @@ export interface LexicalQuery {
     readonly words: Postings;
     /** Of every form of the query. */
     readonly postings: ReadonlyMap<string, WordPostings>;
-    /** What was found by what it covers: the scores of all rows, and the best of them. */
-    readonly found: Map<"whole" | "said", { scores: Float32Array; k: number; best: number[] }>;
+    /** What was found last. */
+    best: BestRows | null;
   } | null;
 }
 
@@ -129,7 +115,7 @@ function weighHeld(
     note: null,
     search,
     from: 0,
-    held: { words, postings, found: new Map() },
+    held: { words, postings, best: null },
   };
 }
 
@@ -166,33 +152,37 @@ export function lexicalCandidates(
 }
 
 /** The best rows of the words held in memory, whether or not they may be seen; none where they are not held. */
-export function bestHeld(query: LexicalQuery, k: number, side: "whole" | "said" = "whole"): number[] {
-  if (query.held === null || query.search.length === 0) return [];
-  const { words, postings, found } = query.held;
-  const known = found.get(side);
-  if (known !== undefined) return known.k === k ? known.best : bestRows(words, known.scores, k);
-  const { shape } = query;
-  const whole = side === "whole";
-  const terms = query.search.map((term) => ({
-    idf: whole ? term.idf : term.saidIdf,
-    forms: term.forms.map((form) => postings.get(form)!),
-  }));
-  const length = whole ? shape.length : shape.saidLength;
-  const scores = scoreAll(words, terms, { ...saturationFor(length), length, side });
-  const best = bestRows(words, scores, k);
-  found.set(side, { scores, k, best });
-  return best;
+export function bestHeld(
+  { kind, held, search, shape }: LexicalQuery,
+  k: number,
+  side: "whole" | "said" = "whole",
+): readonly number[] {
+  if (held === null || search.length === 0) return [];
+  if (held.best?.k !== k) {
+    const words = search.map((term) => ({
+      idf: term.idf,
+      saidIdf: term.saidIdf,
+      forms: term.forms.map((form) => held.postings.get(form)!),
+    }));
+    const { length, saidLength } = shape;
+    const sides = {
+      whole: { ...saturationFor(length), length },
+      said: tables[kind].columns.length > 1 ? { ...saturationFor(saidLength), length: saidLength } : null,
+    };
+    held.best = bestRows(held.words, words, sides, k);
+  }
+  return held.best[side];
 }
 
-/** BM25 of the given rows. Rows without any word of the query are left out. */
+/** BM25 of the given rows, each side by its own lengths. Rows without any word of the query are left out. */
 export function lexicalScores(
   db: Database,
   query: LexicalQuery,
   ids: readonly number[],
-  saturation: Saturation,
 ): Map<number, LexicalScore> {
   const scores = new Map<number, LexicalScore>();
   if (ids.length === 0) return scores;
+  const sides = { whole: saturationFor(query.shape.length), said: saturationFor(query.shape.saidLength) };
   const mass = query.terms.reduce((sum, term) => sum + term.floorIdf, 0) || 1;
   if (query.held !== null) {
     const { words, postings } = query.held;
@@ -200,14 +190,7 @@ export function lexicalScores(
       const slot = words.slotOf.get(id);
       if (slot === undefined) continue;
       const times = (form: string) => timesIn(postings.get(form)!, slot);
-      const score = scoreRow(
-        query,
-        saturation,
-        words.saidLength[slot]!,
-        words.replyLength[slot]!,
-        times,
-        mass,
-      );
+      const score = scoreRow(query, sides, words.saidLength[slot]!, words.replyLength[slot]!, times, mass);
       if (score !== null) scores.set(id, score);
     }
     return scores;
@@ -221,7 +204,7 @@ export function lexicalScores(
     .values(JSON.stringify(ids)) as [number, number, string, number?, string?][];
   for (const [id, saidLength, said, replyLength = 0, reply = ""] of rows) {
     const times = (form: string) => (count(said, form) << 8) | (reply === "" ? 0 : count(reply, form));
-    const score = scoreRow(query, saturation, saidLength, replyLength, times, mass);
+    const score = scoreRow(query, sides, saidLength, replyLength, times, mass);
     if (score !== null) scores.set(id, score);
   }
   return scores;
@@ -243,8 +226,7 @@ function scanCandidates(
     )
     .all(predicate.owner, query.from, ...values)
     .map((row) => row.id);
-  const length = side === "whole" ? query.shape.length : query.shape.saidLength;
-  return [...lexicalScores(db, query, ids, saturationFor(length))]
+  return [...lexicalScores(db, query, ids)]
     .filter(([, score]) => score[side] > 0)
     .sort((a, b) => b[1][side] - a[1][side] || b[0] - a[0])
     .slice(0, k)

@@ -14,6 +14,8 @@ export const MOST_TIMES = 255;
 const ROW_BYTES = 80;
 const WORD_BYTES = 120;
 const POSTING_BYTES = 6;
+/** In place of the slot of a turn that is gone. */
+export const NO_TURN = -1;
 
 interface Segment {
   /** Where the postings of word n begin; words that came later have none here. */
@@ -45,8 +47,10 @@ export interface Postings {
   /** Words of the living rows in the first and the second column. */
   said: number;
   reply: number;
-  /** Where {@link scoreAll} adds up, for each of its sides; good until it is called again. */
-  readonly scores: { whole: Float32Array; said: Float32Array };
+  /** By session and place in it: the slot of the turn, or {@link NO_TURN}. Empty for rows of no session. */
+  readonly turns: Map<number, number[]>;
+  /** Where best-rows.ts adds up, all zero between two searches, and which slots it touched. */
+  readonly sums: { whole: Float32Array; said: Float32Array; touched: Uint32Array };
 }
 
 /** One word's postings in every part of the index. */
@@ -73,7 +77,8 @@ export function createPostings(placed: boolean): Postings {
     dead: 0,
     said: 0,
     reply: 0,
-    scores: { whole: new Float32Array(0), said: new Float32Array(0) },
+    turns: new Map(),
+    sums: { whole: new Float32Array(0), said: new Float32Array(0), touched: new Uint32Array(0) },
   };
 }
 
@@ -107,9 +112,13 @@ export function putRow(
   const slot = held.slots++;
   if (slot === held.ids.length) grow(held);
   if (held.session.length > 0) {
-    held.session[slot] = row.session ?? 0;
-    held.pos[slot] = row.pos ?? 0;
-    held.createdAt[slot] = row.createdAt ?? 0;
+    const { session = 0, pos = 0, createdAt = 0 } = row;
+    held.session[slot] = session;
+    held.pos[slot] = pos;
+    held.createdAt[slot] = createdAt;
+    let turns = held.turns.get(session);
+    if (turns === undefined) held.turns.set(session, (turns = []));
+    turns[pos] = slot;
   }
   held.ids[slot] = id;
   held.slotOf.set(id, slot);
@@ -128,6 +137,10 @@ export function dropRow(held: Postings, id: number): void {
   if (slot === undefined) return;
   held.slotOf.delete(id);
   held.gone[slot] = 1;
+  if (held.session.length > 0) {
+    const turns = held.turns.get(held.session[slot]!);
+    if (turns?.[held.pos[slot]!] === slot) turns[held.pos[slot]!] = NO_TURN;
+  }
   held.dead++;
   held.said -= held.saidLength[slot]!;
   held.reply -= held.replyLength[slot]!;
@@ -217,79 +230,6 @@ export function timesIn(postings: WordPostings, slot: number): number {
   }
   return 0;
 }
-
-/** A word to search with: its weight, and the postings of every form that counts as it. */
-export interface SearchWord {
-  readonly idf: number;
-  readonly forms: readonly WordPostings[];
-}
-
-/** BM25 by slot, over both columns or the first alone; `length` is the mean length of such rows. 0 where no word is. */
-export function scoreAll(
-  held: Postings,
-  words: readonly SearchWord[],
-  {
-    k1,
-    b,
-    length,
-    side,
-  }: { readonly k1: number; readonly b: number; readonly length: number; readonly side: "whole" | "said" },
-): Float32Array {
-  const { saidLength, replyLength, gone, slots: n } = held;
-  if (held.scores[side].length < n) held.scores[side] = new Float32Array(held.ids.length);
-  const scores = held.scores[side].subarray(0, n).fill(0);
-  const fixed = k1 * (1 - b);
-  const slope = (k1 * b) / (length || 1);
-  const replies = side === "whole" ? 1 : 0;
-  const add = (idf: number, slot: number, times: number) => {
-    const norm = fixed + slope * (saidLength[slot]! + replies * replyLength[slot]!);
-    scores[slot]! += (idf * times * (k1 + 1)) / (times + norm);
-  };
-  for (const { idf, forms } of words) {
-    if (forms.length === 1) {
-      for (const { slots, times } of forms[0]!)
-        for (let i = 0; i < slots.length; i++) {
-          const sum = (times[i]! >> 8) + replies * (times[i]! & 255);
-          if (sum > 0) add(idf, slots[i]!, sum);
-        }
-      continue;
-    }
-    // Forms of one word are counted together before they saturate.
-    const sums = new Map<number, number>();
-    for (const parts of forms)
-      for (const { slots, times } of parts)
-        for (let i = 0; i < slots.length; i++) {
-          const sum = (times[i]! >> 8) + replies * (times[i]! & 255);
-          if (sum > 0) sums.set(slots[i]!, (sums.get(slots[i]!) ?? 0) + sum);
-        }
-    for (const [slot, sum] of sums) add(idf, slot, sum);
-  }
-  for (let slot = 0; slot < n; slot++) if (gone[slot] === 1) scores[slot] = 0;
-  return scores;
-}
-
-/** Ids of the `k` rows with the highest scores above 0, best first, the newest first among equals. */
-export function bestRows(held: Postings, scores: Float32Array, k: number): number[] {
-  let highest = 0;
-  for (let slot = 0; slot < scores.length; slot++) if (scores[slot]! > highest) highest = scores[slot]!;
-  if (highest === 0) return [];
-  // A coarse histogram tells from which score on there are enough, so that only about k are sorted.
-  const bins = new Uint32Array(BINS + 1);
-  const scale = BINS / highest;
-  for (let slot = 0; slot < scores.length; slot++)
-    if (scores[slot]! > 0) bins[(scores[slot]! * scale) | 0]! += 1;
-  let least = BINS;
-  for (let sum = bins[least]!; sum < k && least > 0;) sum += bins[--least]!;
-  const found: number[] = [];
-  for (let slot = 0; slot < scores.length; slot++)
-    if (scores[slot]! > 0 && ((scores[slot]! * scale) | 0) >= least) found.push(slot);
-  found.sort((a, b) => scores[b]! - scores[a]! || held.ids[b]! - held.ids[a]!);
-  if (found.length > k) found.length = k;
-  return found.map((slot) => held.ids[slot]!);
-}
-
-/** Bins of scores. */
-const BINS = 1023;
 
 /** Adds the words of one side of a row; `unit` is what one occurrence adds to `times`. Returns how many words there are. */
 function count(held: Postings, slot: number, tokens: string, unit: 1 | 256): number {

@@ -1,5 +1,7 @@
 /** The rows a search may see, as SQL: one text for every channel, so that none can forget a rule. */
 import type { Database } from "bun:sqlite";
+import { sessionIdOf } from "../db/sessions.ts";
+import type { Postings } from "./postings.ts";
 import type { Kind, Predicate } from "./types.ts";
 
 const DAY = 86_400_000;
@@ -104,8 +106,18 @@ export interface Sight {
   soon(ids: readonly number[]): void;
 }
 
-export function createSight(db: Database, kind: Kind, predicate: Predicate): Sight {
+/** With the owner's exchanges held in memory they are not looked up at all, where their place tells enough. */
+export function createSight(
+  db: Database,
+  kind: Kind,
+  predicate: Predicate,
+  held: Postings | null = null,
+): Sight {
   const known = new Map<number, boolean>();
+  const look =
+    held !== null && kind === "episode" && predicate.retentionDays === 0
+      ? lookHeld(db, predicate, held)
+      : (ids: readonly number[]) => visibleOf(db, kind, predicate, ids);
   let later: readonly number[] = [];
   return {
     kind,
@@ -113,7 +125,7 @@ export function createSight(db: Database, kind: Kind, predicate: Predicate): Sig
     of(ids) {
       const unknown = [...new Set([...ids, ...later])].filter((id) => !known.has(id));
       later = [];
-      const visible = visibleOf(db, kind, predicate, unknown);
+      const visible = look(unknown);
       for (const id of unknown) known.set(id, visible.has(id));
       return new Set(ids.filter((id) => known.get(id) === true));
     },
@@ -121,4 +133,21 @@ export function createSight(db: Database, kind: Kind, predicate: Predicate): Sig
       later = ids;
     },
   };
+}
+
+/** The rule of `live` for exchanges: whoever has words in the index has `recall = 1` and this owner. */
+function lookHeld(
+  db: Database,
+  { owner, session, before }: Predicate,
+  { slotOf, session: sessions, createdAt }: Postings,
+): (ids: readonly number[]) => Set<number> {
+  const only = session === null ? null : (sessionIdOf(db, owner, session) ?? -1);
+  return (ids) =>
+    new Set(
+      ids.filter((id) => {
+        const slot = slotOf.get(id);
+        if (slot === undefined || (only !== null && sessions[slot] !== only)) return false;
+        return before === undefined || createdAt[slot]! <= before;
+      }),
+    );
 }

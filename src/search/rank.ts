@@ -12,7 +12,7 @@ import {
   type LexicalQuery,
   type LexicalSource,
 } from "./lexical.ts";
-import { around, placesOf, type Place } from "./neighbours.ts";
+import { createPlaces, type Place } from "./neighbours.ts";
 import { createSight, live, type Sight } from "./predicate.ts";
 import type { QueryTerm } from "./tokens.ts";
 import type { Candidate, Kind, Predicate, Tier } from "./types.ts";
@@ -22,7 +22,6 @@ import {
   episodeWeights,
   modelClass,
   plainWeights,
-  saturationFor,
   spreadFor,
   type ModelClass,
   type Weights,
@@ -97,9 +96,9 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
   const found: Found = { ids: new Set(), vec: null, said: null };
 
   const part: Part = kind;
-  const sight = createSight(db, kind, predicate);
   const many = Math.max(LEXICAL, limit);
   const query = weigh(deps, kind, owner, question.terms);
+  const sight = createSight(db, kind, predicate, query?.held?.words);
   if (query !== null) sight.soon(bestHeld(query, many));
   if (question.vector !== null && vectors !== null && strategy !== "lexical") {
     found.vec = vectors.search(part, sight, question.vector, Math.max(limit, deps.topK));
@@ -182,15 +181,15 @@ function createScorer(
   const lexical = new Map<number, LexicalScore>();
   const cosines = new Map<number, number>();
   const saidCosines = new Map<number, number>();
+  const whereabouts = createPlaces(db, query?.held?.words ?? null);
   const places = new Map<number, Place>();
-  const byPlace = new Map<string, number>();
+  /** By session and place in it. */
+  const turns = new Map<number, Map<number, number>>();
   const base = new Map<number, number>();
   const known = new Set<number>();
   const expected = query === null ? null : expectedScore(query.terms, query.shape.rows, "whole");
   const expectedSaid =
     query === null || weights.said === 0 ? null : expectedScore(query.terms, query.shape.saidRows, "said");
-  const saturation = saturationFor(query?.shape.length ?? 0);
-  const saidSaturation = saturationFor(query?.shape.saidLength ?? 0);
   const sessionBest = new Map<number, number>();
 
   /** Scores rows that were not looked at yet. */
@@ -199,9 +198,7 @@ function createScorer(
     if (fresh.length === 0) return;
     for (const id of fresh) known.add(id);
     if (query !== null && useWords) {
-      const whole = lexicalScores(db, query, fresh, saturation);
-      const said = weights.said > 0 ? lexicalScores(db, query, fresh, saidSaturation) : whole;
-      for (const [id, one] of whole) lexical.set(id, { ...one, said: said.get(id)?.said ?? 0 });
+      for (const [id, one] of lexicalScores(db, query, fresh)) lexical.set(id, one);
     }
     if (useVector && question.vector !== null) {
       for (const [id, cosine] of vectors!.cosines(kind, owner, fresh, question.vector))
@@ -211,8 +208,7 @@ function createScorer(
           saidCosines.set(id, cosine);
     }
     const unplaced = fresh.filter((id) => !places.has(id));
-    if (kind === "episode")
-      for (const one of heldPlaces(query, unplaced) ?? placesOf(db, unplaced)) place(one);
+    if (kind === "episode") for (const one of whereabouts.of(unplaced)) place(one);
     else if (question.date !== null) timed(unplaced);
     for (const id of fresh) base.set(id, baseOf(id));
   }
@@ -235,6 +231,9 @@ function createScorer(
   }
 
   function isReplyOnly(id: number): boolean {
+    const words = query?.held?.words;
+    const slot = words?.slotOf.get(id);
+    if (words !== undefined && slot !== undefined) return words.saidLength[slot] === 0;
     return (
       db.query<{ n: number }, [number]>("SELECT said_n AS n FROM episodes_terms WHERE id = ?").get(id)?.n ===
       0
@@ -249,7 +248,9 @@ function createScorer(
 
   function place(one: Place): void {
     places.set(one.id, one);
-    byPlace.set(`${one.session}:${one.pos}`, one.id);
+    let session = turns.get(one.session);
+    if (session === undefined) turns.set(one.session, (session = new Map()));
+    session.set(one.pos, one.id);
   }
 
   /** Adds the neighbours of the best rows, and learns what each session's best is. */
@@ -257,10 +258,7 @@ function createScorer(
     const all = new Set(pool);
     if (weights.near > 0) {
       const best = [...pool].sort((a, b) => base.get(b)! - base.get(a)!).slice(0, WIDENED);
-      const found = around(
-        db,
-        best.map((id) => places.get(id)).filter((one) => one !== undefined),
-      );
+      const found = whereabouts.around(best.map((id) => places.get(id)).filter((one) => one !== undefined));
       const added = found.filter((one) => !all.has(one.id));
       const visible = sight.of(added.map((one) => one.id));
       for (const one of added) {
@@ -282,7 +280,8 @@ function createScorer(
     const here = places.get(id);
     if (here === undefined) return sum;
     if (kind === "episode") {
-      const at = (offset: number) => base.get(byPlace.get(`${here.session}:${here.pos + offset}`) ?? -1) ?? 0;
+      const session = turns.get(here.session);
+      const at = (offset: number) => base.get(session?.get(here.pos + offset) ?? -1) ?? 0;
       if (weights.near > 0) sum += weights.near * (at(-1) + at(1)) + weights.far * (at(-2) + at(2));
       sum += weights.session * (sessionBest.get(here.session) ?? 0);
     }
@@ -329,7 +328,7 @@ function createScorer(
     const held =
       useWords || query === null
         ? lexical
-        : lexicalScores(db, query, found.vec?.hits.map((hit) => hit.id) ?? [], saturation);
+        : lexicalScores(db, query, found.vec?.hits.map((hit) => hit.id) ?? []);
     for (const one of held.values()) {
       mass = Math.max(mass, one.mass);
       words = Math.max(words, one.words);
@@ -349,18 +348,6 @@ function createScorer(
   }
 
   return { score, widen, rows, best, signals };
-}
-
-/** Places of episodes by what is held in memory; null where it is not. */
-function heldPlaces(query: LexicalQuery | null, ids: readonly number[]): Place[] | null {
-  const words = query?.held?.words;
-  if (words === undefined) return null;
-  return ids.flatMap((id) => {
-    const slot = words.slotOf.get(id);
-    if (slot === undefined) return [];
-    const { session, pos, createdAt } = words;
-    return [{ id, session: session[slot]!, pos: pos[slot]!, createdAt: createdAt[slot]! }];
-  });
 }
 
 /** A cosine this many deviations above a random row's is as good as they get. */

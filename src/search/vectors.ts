@@ -2,7 +2,7 @@
 import { breathe } from "../memory/breathe.ts";
 import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
-import { centre, createHeld, hasRoom, heldBytes, putHeld, type Held } from "./held-vectors.ts";
+import { centre, createHeld, hasRoom, heldBytes, putHeld, roundingOf, type Held } from "./held-vectors.ts";
 import { isFew, measure, measureRoughly, promising, sampleCosines } from "./nearest.ts";
 import type { Sight } from "./predicate.ts";
 import { createSimd, type OpenSimd } from "./simd.ts";
@@ -67,6 +67,8 @@ interface Entry {
 interface Near {
   rows: readonly number[];
   cosines: readonly number[];
+  /** How far rounding may have moved each cosine; left out where none was rounded. */
+  errors?: readonly number[];
   mean: number;
   deviation: number;
 }
@@ -180,21 +182,17 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     // All were measured, or a sample says how the others are.
     const around = chosen === null ? spread(scores) : spread(sampleCosines(held, query));
     const rough = !exactly && held.codes !== null;
-    const order = best(scores, rough ? want + ROUNDED : want);
+    const order = best(scores, want);
     const places = order.map((i) => (chosen === null ? i : chosen[i]!));
-    const rows = places.map((at) => held.rows[at]!);
-    if (!rough) return { rows, cosines: order.map((i) => scores[i]!), ...around };
-    // Rounded vectors choose, whole ones decide; reading one takes 10 µs, and behind the first a thousandth is no matter.
-    const exact = held.whole === null ? null : measure(held, query, places);
-    const read = vectorReader(db, now, part);
-    const measured = rows.map((row, i) => {
-      if (exact !== null) return { row, cosine: exact[i]! };
-      const vector = i < READ_EXACTLY ? read(row) : null;
-      return { row, cosine: vector === null ? scores[order[i]!]! : dot(query, vector, 0) };
-    });
-    measured.sort((a, b) => b.cosine - a.cosine);
-    measured.length = Math.min(measured.length, want);
-    return { rows: measured.map((one) => one.row), cosines: measured.map((one) => one.cosine), ...around };
+    // Rounded vectors chose; where whole ones are held they decide.
+    const exact = rough ? wholeOf(held, query, places) : null;
+    const found = {
+      rows: places.map((at) => held.rows[at]!),
+      cosines: order.map((i, n) => exact?.[n] ?? scores[i]!),
+      ...around,
+    };
+    if (!rough || exact !== null) return found;
+    return { ...found, errors: places.map((at) => roundingOf(held, at)) };
   }
 
   /** The same as `measure` where only bits are held. */
@@ -253,20 +251,22 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
         have !== null
           ? nearest(now, part, have.held, query, want)
           : fromTable(now, part, owner, query, want, total);
-      const cosines = new Map<number, number>();
+      const byItem = new Map<number, Hit>();
       found.rows.forEach((row, at) => {
         const id = itemOf(row);
-        const cosine = found.cosines[at]!;
-        if (cosine > (cosines.get(id) ?? -2)) cosines.set(id, cosine);
+        const hit = { id, row, cosine: found.cosines[at]!, error: found.errors?.[at] ?? 0 };
+        if (hit.cosine > (byItem.get(id)?.cosine ?? -2)) byItem.set(id, hit);
       });
-      const visible = sight.of([...cosines.keys()]);
-      const hits = [...cosines]
-        .filter(([id]) => visible.has(id))
-        .map(([id, cosine]) => ({ id, cosine }))
-        .sort((a, b) => b.cosine - a.cosine || b.id - a.id);
+      const visible = sight.of([...byItem.keys()]);
+      const hits = [...byItem.values()].filter(({ id }) => visible.has(id)).sort(nearer);
       const exhausted = found.rows.length < want || want >= total || (have === null && want >= MAX_K);
       if (hits.length >= k || exhausted)
-        return { hits: hits.slice(0, k), mean: found.mean, deviation: found.deviation, rows: total };
+        return {
+          hits: cut(hits, k, vectorReader(db, now, part), query),
+          mean: found.mean,
+          deviation: found.deviation,
+          rows: total,
+        };
     }
   }
 
@@ -321,10 +321,41 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
   return { space, search, cosines, ready, warm };
 }
 
-/** So many of the nearest are read whole where whole vectors are not held. */
-const READ_EXACTLY = 40;
-/** Further rows that rounded vectors may have put too low. */
-const ROUNDED = 8;
+interface Hit {
+  readonly id: number;
+  readonly row: number;
+  readonly cosine: number;
+  readonly error: number;
+}
+
+const nearer = (a: Hit, b: Hit) => b.cosine - a.cosine || b.id - a.id;
+
+/**
+ * The best `k` of hits in order. Only where rounding leaves open on which side of the cut one falls is its vector read,
+ * about 10 µs each.
+ */
+function cut(
+  hits: Hit[],
+  k: number,
+  read: (row: number) => Float32Array | null,
+  query: Float32Array,
+): { id: number; cosine: number }[] {
+  const last = hits[k - 1];
+  const first = hits[k];
+  if (last !== undefined && first !== undefined && last.cosine - first.cosine < last.error + first.error) {
+    const open = (hit: Hit) => hit.error > 0 && Math.abs(hit.cosine - last.cosine) < hit.error + last.error;
+    hits = hits.map((hit) => {
+      const vector = open(hit) ? read(hit.row) : null;
+      return vector === null ? hit : { ...hit, cosine: dot(query, vector, 0), error: 0 };
+    });
+    hits.sort(nearer);
+  }
+  return hits.slice(0, k).map(({ id, cosine }) => ({ id, cosine }));
+}
+
+function wholeOf(held: Held, query: Float32Array, places: readonly number[]): Float32Array | null {
+  return held.whole === null ? null : measure(held, query, places);
+}
 
 function wholeAt(held: Held, at: number): Float32Array | null {
   return held.whole === null ? null : held.whole.subarray(at * held.stride, at * held.stride + held.dim);
