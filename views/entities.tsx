@@ -182,8 +182,7 @@ export const EntityPick = ({
         from={from}
         shown={rows.length}
         total={total}
-        newer={page > 1 ? href(BASE, { owner: frame.owner, q, page: page > 2 ? page - 1 : null }) : null}
-        older={from + rows.length < total ? href(BASE, { owner: frame.owner, q, page: page + 1 }) : null}
+        to={(by) => href(BASE, { owner: frame.owner, q, page: page + by > 1 ? page + by : null })}
       />
     ) : null}
   </div>

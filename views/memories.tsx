@@ -239,8 +239,7 @@ export const MemoryList = ({ rows, total, from, filters, owners, editing }: Memo
           from={from}
           shown={rows.length}
           total={total}
-          newer={filters.page > 1 ? listHref(filters, filters.page - 1) : null}
-          older={from + rows.length < total ? listHref(filters, filters.page + 1) : null}
+          to={(by) => listHref(filters, filters.page + by)}
         />
       </>
     )}

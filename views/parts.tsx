@@ -245,8 +245,7 @@ export const Pager = ({
   from,
   shown,
   total,
-  newer,
-  older,
+  to,
   bare,
   words = ["Newer", "Older"],
 }: {
@@ -254,8 +253,8 @@ export const Pager = ({
   from: number;
   shown: number;
   total: number;
-  newer: string | null;
-  older: string | null;
+  /** Address of the page before or after this one. */
+  to: (by: -1 | 1) => string;
   bare?: boolean;
   words?: [string, string];
 }) => (
@@ -265,14 +264,14 @@ export const Pager = ({
       of {total.toLocaleString("en-GB")}
     </span>
     <span class="actions">
-      {newer ? (
-        <a class="btn btn-sm" href={newer} rel="prev">
+      {from > 0 ? (
+        <a class="btn btn-sm" href={to(-1)} rel="prev">
           <Icon name="left" />
           {words[0]}
         </a>
       ) : null}
-      {older ? (
-        <a class="btn btn-sm" href={older} rel="next">
+      {from + shown < total ? (
+        <a class="btn btn-sm" href={to(1)} rel="next">
           {words[1]}
           <Icon name="right" />
         </a>

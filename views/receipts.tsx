@@ -25,6 +25,9 @@ const BASE = "/dashboard/activity/receipts";
 export const receiptHref = (id: string, query: Record<string, string | number | null> = {}): string =>
   href(`${BASE}/${encodeURIComponent(id)}`, query);
 
+const listHref = (frame: Pick<ActivityFrame, "owner">, page: number): string =>
+  href(BASE, { owner: frame.owner, page: page > 1 ? page : null });
+
 export const ReceiptItem = ({
   line,
   frame,
@@ -149,7 +152,7 @@ export const ReceiptsPage = ({
       <ListAndDetail
         detail={asked}
         back={{
-          href: href(BASE, { owner: frame.owner, page: page > 1 ? page : null }),
+          href: listHref(frame, page),
           text: "All receipts",
         }}
         side={
@@ -164,8 +167,7 @@ export const ReceiptsPage = ({
               from={from}
               shown={rows.length}
               total={total}
-              newer={page > 1 ? href(BASE, { owner: frame.owner, page: page > 2 ? page - 1 : null }) : null}
-              older={from + rows.length < total ? href(BASE, { owner: frame.owner, page: page + 1 }) : null}
+              to={(by) => listHref(frame, page + by)}
             />
           </nav>
         }

@@ -30,6 +30,9 @@ const BASE = "/dashboard/activity/sessions";
 export const sessionHref = (id: number, query: Record<string, string | number | null> = {}): string =>
   href(`${BASE}/${id}`, query);
 
+const listHref = (frame: Pick<ActivityFrame, "owner">, page: number): string =>
+  href(BASE, { owner: frame.owner, page: page > 1 ? page : null });
+
 /** A client's title for the session, else its id; long random ids are cut in the middle. */
 export function sessionTitle(session: Pick<Session, "externalId" | "metadata">): string {
   const title = session.metadata["title"];
@@ -176,18 +179,11 @@ const Detail = ({ session, frame }: { session: SessionDetail; frame: ActivityFra
           from={session.turnsFrom}
           shown={session.turns.length}
           total={session.turnsTotal}
-          newer={
-            session.turnsFrom > 0
-              ? sessionHref(session.id, {
-                  owner: frame.owner,
-                  from: Math.max(0, session.turnsFrom - page) || null,
-                })
-              : null
-          }
-          older={
-            session.turnsFrom + session.turns.length < session.turnsTotal
-              ? sessionHref(session.id, { owner: frame.owner, from: session.turnsFrom + page })
-              : null
+          to={(by) =>
+            sessionHref(session.id, {
+              owner: frame.owner,
+              from: Math.max(0, session.turnsFrom + by * page) || null,
+            })
           }
         />
       ) : null}
@@ -223,7 +219,7 @@ export const SessionsPage = ({ frame, rows, total, from, page, chosen, asked, di
       <ListAndDetail
         detail={asked}
         back={{
-          href: href(BASE, { owner: frame.owner, page: page > 1 ? page : null }),
+          href: listHref(frame, page),
           text: "All sessions",
         }}
         side={
@@ -258,8 +254,7 @@ export const SessionsPage = ({ frame, rows, total, from, page, chosen, asked, di
               from={from}
               shown={rows.length}
               total={total}
-              newer={page > 1 ? href(BASE, { owner: frame.owner, page: page > 2 ? page - 1 : null }) : null}
-              older={from + rows.length < total ? href(BASE, { owner: frame.owner, page: page + 1 }) : null}
+              to={(by) => listHref(frame, page + by)}
             />
           </nav>
         }
