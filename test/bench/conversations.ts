@@ -1,12 +1,13 @@
 /**
  * `bun run bench:conversations [episodes]`: how fast exchanges come in, are found, and go away, over HTTP on the whole
- * appliance. Texts are made up: words of a Zipf-like vocabulary, so that common and rare words are about as in speech.
+ * appliance. Texts are made up (`words.ts`).
  */
 import { Database } from "bun:sqlite";
 import { cpus, loadavg } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { startAppliance, until } from "../support/appliance.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
+import { createWords, fillers } from "./words.ts";
 
 const EPISODES = Number(process.argv[2] ?? 100_000);
 const LONG_SESSION = Math.min(10_000, Math.floor(EPISODES / 10));
@@ -14,33 +15,7 @@ const QUERIES = 200;
 const WARM_UP_MS = 15_000;
 const CHUNK_BYTES = 30 * 1024 * 1024;
 
-const random = (() => {
-  let state = 42;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-})();
-
-const syllables =
-  "ba be bi bo bu da de di do du ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru".split(
-    " ",
-  );
-const vocabulary = Array.from({ length: 30_000 }, (_, at) => {
-  let word = "";
-  for (let rest = at + 1200; rest > 0; rest = Math.floor(rest / syllables.length))
-    word += syllables[rest % syllables.length];
-  return word;
-});
-/** Rank r comes up about 1/r as often as the first. */
-const word = () => vocabulary[Math.floor(vocabulary.length ** random()) - 1] ?? "ba";
-const common = "the a of to and in is it that was for on with as at by we you they have not".split(" ");
-const text = (words: number) => {
-  const parts: string[] = [];
-  for (let at = 0; at < words; at++)
-    parts.push(random() < 0.45 ? common[Math.floor(random() * common.length)]! : word());
-  return `${parts.join(" ")}.`;
-};
+const words = createWords(42);
 
 const sorted = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
 const at = (numbers: number[], share: number) =>
@@ -116,7 +91,7 @@ function reference(
     find.all(
       query
         .split(/\W+/)
-        .filter((part) => part !== "" && !common.includes(part))
+        .filter((part) => part !== "" && !fillers.includes(part))
         .join(" OR "),
     );
     return performance.now() - begun;
@@ -146,10 +121,10 @@ try {
     let bytes = 0;
     for (; made < EPISODES && bytes < CHUNK_BYTES && lines.length < 20_000; made++) {
       const externalId = made < LONG_SESSION ? "long" : `s${made % 2000}`;
-      const userMessage = text(20 + Math.floor(random() * 20));
-      if (queries.length < QUERIES && random() < 0.02)
+      const userMessage = words.speech(20 + Math.floor(words.random() * 20));
+      if (queries.length < QUERIES && words.random() < 0.02)
         queries.push(userMessage.split(" ").slice(0, 8).join(" "));
-      const aiResponse = text(40 + Math.floor(random() * 40));
+      const aiResponse = words.speech(40 + Math.floor(words.random() * 40));
       if (sample.length < 20_000) sample.push([userMessage, aiResponse]);
       const line = JSON.stringify({ id: `e${made}`, externalId, userMessage, aiResponse });
       lines.push(line);
@@ -175,7 +150,7 @@ try {
     await call(
       "POST",
       "/episodes?extract=false",
-      { sessionId: session, userMessage: text(30), aiResponse: text(50) },
+      { sessionId: session, userMessage: words.speech(30), aiResponse: words.speech(50) },
       key,
     );
     single.push(performance.now() - started);

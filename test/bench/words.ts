@@ -4,6 +4,10 @@ const syllables =
   "ba be bi bo bu da de di do du ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru".split(
     " ",
   );
+/** Stop words, for texts that are mostly about nothing. */
+export const fillers = "the a of to and in is it that was for on with as at by we you they have not".split(
+  " ",
+);
 const VOCABULARY = 30_000;
 const TOPICS = 400;
 const TOPIC_WORDS = 60;
@@ -34,6 +38,9 @@ export function createWords(seed: number) {
   return {
     random,
     text: (length: number) => about(Math.floor(random() * TOPICS), length),
+    /** A sentence without a topic; 45 words of a hundred are fillers. */
+    speech: (length: number) =>
+      `${Array.from({ length }, () => (random() < 0.45 ? fillers[Math.floor(random() * fillers.length)]! : any())).join(" ")}.`,
     /** Six words, two of them the topic's. */
     question: () => {
       const topic = Math.floor(random() * TOPICS);
