@@ -82,13 +82,13 @@ describe("summaries of sessions", () => {
   test("cover imported exchanges by their time, whatever their ids", async () => {
     const said = [
       ["2024-05-01", "The zebra warehouse in Rotterdam opens with forty workers."],
-      ["2024-01-01", "The harbour crane in Hamburg costs 40000 euros."],
-      ["2024-03-01", "Contractor Miller delivers the steel beams to Antwerp on Friday."],
+      ["2024-01-01", "Good morning!"],
+      ["2024-03-01", "We decided that contractor Miller delivers the steel beams to Antwerp."],
     ].map(([createdAt, userMessage]) => JSON.stringify({ externalId: "sum-import", createdAt, userMessage }));
     await server.bulk(said.join("\n"));
     const session = (await server.get("/sessions/by-external/sum-import")).json.id;
     const [first, middle] = (await server.get(`/sessions/${session}/episodes`)).json.data;
-    const summary = (await server.post(`/sessions/${session}/summaries`, { maxTokens: 500 })).json;
+    const summary = (await server.post(`/sessions/${session}/summaries`, {})).json;
     const part = (await server.post(`/sessions/${session}/summaries`, { through: first!.id })).json;
     expect(summary.text).toContain("Miller");
     await server.call("anna", "DELETE", `/episodes/${middle!.id}`);
@@ -202,5 +202,34 @@ describe("createSalience", () => {
       "我们决定在五月搬到柏林的新办公室。",
       "预算是四十万欧元，由财务部批准。",
     ]);
+  });
+
+  test("keeps what it is about and what was decided, though those words came up before", () => {
+    const salience = createSalience((text) => text.length);
+    for (const [exchange, [user, assistant]] of [
+      ["Hallo!", "Hallo, wie kann ich helfen?"],
+      [
+        "Wir wollen unser Haus in Freiburg dämmen.",
+        "Eine Dämmung von Dach und Fassade senkt den Verbrauch um 40 Prozent.",
+      ],
+      [
+        "Das Angebot für die Fassade liegt bei 38.000 Euro, für das Dach bei 24.000 Euro.",
+        "Üblich sind 30.000 Euro.",
+      ],
+      [
+        "Wir haben uns entschieden, zuerst das Dach zu machen.",
+        "Über das Dach geht am meisten Wärme verloren.",
+      ],
+      [
+        "Der Installateur Weber kommt am 3. Mai um 9 Uhr mit zwei Leuten.",
+        "Gut, dann ist Platz für das Gerüst.",
+      ],
+    ].entries()) {
+      salience.add({ exchange, role: "user", text: user! });
+      salience.add({ exchange, role: "assistant", text: assistant! });
+    }
+    const texts = salience.best(240).map((sentence) => sentence.text);
+    expect(texts).toContain("Wir wollen unser Haus in Freiburg dämmen.");
+    expect(texts).toContain("Wir haben uns entschieden, zuerst das Dach zu machen.");
   });
 });

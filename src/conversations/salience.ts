@@ -23,6 +23,8 @@ interface Sentence extends Chosen {
   terms: Set<string>;
   cost: number;
   bonus: number;
+  /** Beyond what the sentence says: it does not raise what others are measured by. */
+  extra: number;
 }
 
 const MAX_MESSAGE = 16_384;
@@ -61,6 +63,26 @@ function cut(sentence: string): string {
   return `${(blank > MAX_SENTENCE / 2 ? head.slice(0, blank) : head).trimEnd()}…`;
 }
 
+/** What was settled, and first what it is about, is what one wants to find again, though its words come up elsewhere. */
+const OPENING = 2;
+const DECISION = 1.6;
+const SETTLED = new RegExp(
+  [
+    "decided|agreed|chose|chosen|booked|reserved|ordered|deadline|important|solved|fixed",
+    "entschieden|entscheiden uns|beschlossen|vereinbart|gebucht|reserviert|bestellt|wichtig|auf keinen fall|frist|gelöst|behoben",
+    "décidé|choisi|convenu|réservé|commandé|important|résolu",
+    "decidido|decidimos|decidí|elegido|acordado|reservado|importante|resuelto",
+    "decidi|decidiu|escolhi|escolhemos|combinado|reservei|reservamos|resolvido",
+    "deciso|scelto|concordato|prenotato|risolto",
+    "besloten|gekozen|afgesproken|geboekt|gereserveerd|belangrijk|opgelost",
+    "päätin|päätimme|päätetty|valitsin|valitsimme|sovittu|varasin|varasimme|tärkeää?|ratkaistu",
+  ]
+    .map((words) => `(?<![\\p{L}\\p{N}])(?:${words})(?![\\p{L}\\p{N}])`)
+    .join("|")
+    .concat("|决定|選定|选定|预订|重要|決めました|決めた|決定|予約し"),
+  "iu",
+);
+
 /** People state things; questions name the subject; a reply mostly explains what was said. */
 function bonusOf(role: Message["role"], text: string, first: boolean): number {
   const question = /[?？]["'”’)]*$/.test(text);
@@ -86,6 +108,7 @@ export function createSalience(costOf: (text: string) => number) {
   const seenOf = new Map<string, { last: number; exchanges: number; sentences: number }>();
   let at = 0;
   let exchanges = 0;
+  let opened = false;
 
   function count(word: string, exchange: number): void {
     const seen = seenOf.get(word);
@@ -110,6 +133,8 @@ export function createSalience(costOf: (text: string) => number) {
       at += 1;
       if (words.size === 0 || sentences.length >= MAX_SENTENCES) continue;
       for (const word of words) count(word, message.exchange);
+      const opening = !opened && message.role === "user" && words.size >= MIN_TERMS;
+      opened ||= opening;
       sentences.push({
         at,
         exchange: message.exchange,
@@ -118,6 +143,7 @@ export function createSalience(costOf: (text: string) => number) {
         terms: words,
         cost: Math.max(1, costOf(text)),
         bonus: bonusOf(message.role, text, index === 0),
+        extra: (opening ? OPENING : 1) * (SETTLED.test(text) && !/[?？]/.test(text) ? DECISION : 1),
       });
     }
   }
@@ -145,7 +171,7 @@ function choose(sentences: Sentence[], weight: ReadonlyMap<string, number>, budg
   const gain = (sentence: Sentence): number => {
     let sum = 0;
     for (const word of sentence.terms) if (!covered.has(word)) sum += weight.get(word) ?? 0;
-    return (sum * sentence.bonus) / sentence.cost ** LENGTH;
+    return (sum * sentence.bonus * sentence.extra) / sentence.cost ** LENGTH;
   };
   // Gains only fall as words get covered, so an old gain is an upper bound: look again only at the top (lazy greedy).
   const queue = sentences
@@ -153,7 +179,7 @@ function choose(sentences: Sentence[], weight: ReadonlyMap<string, number>, budg
     .sort((a, b) => b.gain - a.gain || a.sentence.at - b.sentence.at)
     .slice(0, 2000);
   const chosen: Sentence[] = [];
-  const enough = (queue[0]?.gain ?? 0) * WORTH;
+  const enough = queue.reduce((most, { sentence, gain }) => Math.max(most, gain / sentence.extra), 0) * WORTH;
   let left = budget;
   while (queue.length > 0 && left > 0) {
     const top = queue[0];
