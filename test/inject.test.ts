@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ownText, readConversation, textOf } from "../src/memory/conversation.ts";
+import { readConversation, textOf } from "../src/memory/conversation.ts";
 import type { JsonBody, Wire } from "../src/memory/conversation.ts";
+import { ownText } from "../src/memory/own-text.ts";
 import { firstForm, inject, weaker } from "../src/memory/inject.ts";
 import type { Form, Placement, SystemRole } from "../src/memory/inject.ts";
 import { systemRoleOf, takesDeveloper } from "../src/upstream/roles.ts";

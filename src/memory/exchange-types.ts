@@ -1,6 +1,6 @@
 /** What the proxy tells the engine about a chat, and what it is told. Plain data that crosses threads. */
 import type { UsageRow } from "../db/usage.ts";
-import type { HashPair, Turn } from "./conversation.ts";
+import type { HashPair, Turn } from "./conversation-hash.ts";
 import type { Scope } from "./types.ts";
 
 /** What finds a conversation again. */

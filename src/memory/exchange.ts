@@ -24,7 +24,7 @@ import { ensureSession, touchSession } from "../db/sessions.ts";
 import { insertUsage } from "../db/usage.ts";
 import type { UsageRow } from "../db/usage.ts";
 import { estimateTokens } from "./budget.ts";
-import type { Turn } from "./conversation.ts";
+import type { Turn } from "./conversation-hash.ts";
 import type { Lookup, PrepareInput, Prepared, RecordInput } from "./exchange-types.ts";
 import type { Redact } from "./fields.ts";
 import type { ExtractPayload } from "./learn.ts";

@@ -1,5 +1,6 @@
 /** The step before forwarding: which conversation this is, and what memory has for it. */
-import { isObject, namedHash } from "../memory/conversation.ts";
+import { namedHash } from "../memory/conversation-hash.ts";
+import { isObject } from "../memory/conversation.ts";
 import type { Conversation, JsonBody, Wire } from "../memory/conversation.ts";
 import type { Lookup, Prepared } from "../memory/exchange-types.ts";
 import type { HeaderMap } from "../upstream/headers.ts";

@@ -1,6 +1,6 @@
 /** The step after the reply: usage, and with memory the exchange. */
 import type { UsageRow } from "../db/usage.ts";
-import { namedHash } from "../memory/conversation.ts";
+import { namedHash } from "../memory/conversation-hash.ts";
 import type { Captured } from "../upstream/capture.ts";
 import { costOf, countUsage, tokensOf } from "./account.ts";
 import type { Forwarded } from "./forward.ts";

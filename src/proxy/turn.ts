@@ -1,6 +1,7 @@
 /** One request on its way through the pipeline, and what its answer says about memory. */
 import type { Principal } from "../auth.ts";
-import type { Conversation, HashPair, JsonBody, Wire } from "../memory/conversation.ts";
+import type { HashPair } from "../memory/conversation-hash.ts";
+import type { Conversation, JsonBody, Wire } from "../memory/conversation.ts";
 import type { Lookup, Prepared } from "../memory/exchange-types.ts";
 import type { Placement } from "../memory/inject.ts";
 import type { HeaderMap } from "../upstream/headers.ts";
