@@ -18,6 +18,7 @@ import { errorResponse } from "./respond.ts";
 import type { Seal } from "./seal.ts";
 import { direct } from "./proxy/direct.ts";
 import { edge } from "./proxy/edge.ts";
+import { BASE_URL } from "./proxy/passthrough.ts";
 import { proxyRoutes } from "./proxy/routes.ts";
 import { tokensSince } from "./db/usage.ts";
 import type { Watch } from "./db/watch.ts";
@@ -25,6 +26,9 @@ import type { Models } from "./upstream/models.ts";
 import type { Providers } from "./upstream/providers.ts";
 import type { Transport } from "./upstream/transport.ts";
 import { VERSION } from "./version.ts";
+
+/** Routes of `/v1` as a client asks for them whose base URL lacks it. */
+const MODEL_ROUTE = /^\/(?:chat\/completions|completions|responses|messages|embeddings|rerank|models)\/?$/;
 
 export type AppDeps = {
   config: Config;
@@ -116,7 +120,10 @@ export function createApp(deps: AppDeps): {
       deps.log.error("request.failed", { error });
     return errorResponse(error);
   });
-  app.notFound((c) => errorResponse(new AppError("not_found", `There is no ${c.req.method} ${c.req.path}.`)));
+  app.notFound((c) => {
+    const hint = MODEL_ROUTE.test(c.req.path) ? `: ${BASE_URL}` : ".";
+    return errorResponse(new AppError("not_found", `There is no ${c.req.method} ${c.req.path}${hint}`));
+  });
 
   app.use(securityHeaders());
   app.use(async (c, next) => {

@@ -139,3 +139,15 @@ test("wrong credentials are refused more shortly after ten a minute; right ones 
   expect((await from(api.secrets.anna)).status).toBe(200);
   expect((await from(null)).status).toBe(401);
 });
+
+test("a client whose base URL lacks /v1 is told so", async () => {
+  const box = await startAppliance();
+  for (const path of ["/chat/completions", "/responses", "/messages"]) {
+    const { status, body } = await box.call("POST", path, {}, box.key);
+    expect(status).toBe(404);
+    expect(JSON.stringify(body)).toContain("the base URL of a client ends in /v1 once");
+  }
+  const { body } = await box.call("GET", "/nowhere");
+  expect(JSON.stringify(body)).toContain('There is no GET /nowhere."');
+  await box.stop();
+});

@@ -114,6 +114,10 @@ describe("POST /api/providers/{id}/test", () => {
     const server = await upstream({ key: KEY });
     const refused = await tested({ baseUrl: server.url, apiKey: `${KEY}-wrong` });
     expect(refused).toMatchObject({ ok: false, error: "It refused the key (401)." });
+    expect(await tested({ baseUrl: server.url })).toMatchObject({
+      ok: false,
+      error: "It wants a key (401); enter one.",
+    });
     const gone = await tested({ baseUrl: "http://127.0.0.1:1" });
     expect(gone.ok).toBe(false);
     expect(gone.error).toBeString();

@@ -617,6 +617,14 @@ describe("the rest of /v1", () => {
     await empty.stop();
   });
 
+  test("with /v1 twice is a 404 that says so, and not the provider's affair", async () => {
+    const before = upstream.seen.length;
+    const response = await proxy.post("/v1/v1/chat/completions", body());
+    expect(response.status).toBe(404);
+    expect(await response.text()).toContain("the base URL of a client ends in /v1 once");
+    expect(upstream.seen.length).toBe(before);
+  });
+
   test("embeddings come in the asked form, whatever the provider sends", async () => {
     const vector = [0.25, -1, 3];
     const base64 = Buffer.from(new Float32Array(vector).buffer).toString("base64");
@@ -701,6 +709,19 @@ test("a redirect is not followed and not passed on", async () => {
   const response = await proxy.post(chat, body(), {}, { redirect: "manual" });
   expect(response.status).toBe(502);
   expect(response.headers.get("location")).toBeNull();
+});
+
+test.each([false, true])("a web page is no reply: 502 that says what to check, stream %p", async (stream) => {
+  upstream.reply(() => ({
+    raw: [
+      Buffer.from("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 14\r\n\r\n<html></html>\n"),
+    ],
+  }));
+  const response = await proxy.post(chat, body({ stream }));
+  expect(response.status).toBe(502);
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  expect(error).toMatchObject({ code: "upstream_failed" });
+  expect(error.message).toContain("check the base URL of m");
 });
 
 test("management's token never leaves, also where a provider passes credentials through", async () => {

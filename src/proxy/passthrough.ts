@@ -20,13 +20,20 @@ type Usage = ReturnType<typeof createUsageBuffer>;
 export const OUR_ROUTES =
   "POST /v1/chat/completions, POST /v1/responses, POST /v1/messages, POST /v1/messages/count_tokens, POST /v1/embeddings, POST /v1/rerank, GET /v1/models, GET /v1/models/{id}";
 
+/** What to do about `/v1` twice, or not at all. */
+export const BASE_URL =
+  "the base URL of a client ends in /v1 once, as in http://127.0.0.1:20128/v1 (for Anthropic's own SDK, which adds it, before /v1).";
+
 /** Sends the request on to the default provider as it is; without one 404 that names the routes there are. */
 export function passthroughRoute(deps: ProxyDeps, usage: Usage) {
   return async (c: Context<Env>): Promise<Response> => {
     admit(c.get("principal"), deps);
+    const { pathname, search } = new URL(c.req.url);
+    // To the provider it would be as unknown, and memory would be left out without a word.
+    if (pathname.startsWith("/v1/v1/"))
+      throw new AppError("not_found", `There is no ${c.req.method} ${pathname}: ${BASE_URL}`);
     const active = deps.providers.active().filter((one) => !one.builtin);
     const upstream = active.find((one) => one.isDefault) ?? (active.length === 1 ? active[0] : undefined);
-    const { pathname, search } = new URL(c.req.url);
     if (!upstream)
       throw new AppError("not_found", `There is no ${c.req.method} ${pathname}. There are: ${OUR_ROUTES}.`);
     return relay(deps, usage, c, { upstream, path: pathname.slice("/v1".length) + search });

@@ -74,6 +74,12 @@ export async function answerTurn(turn: Turn): Promise<Response> {
       forwarded,
     );
   }
+  // A wrong base URL often ends at somebody's web page: 200, and to the client an empty reply.
+  if (answer.status < 300 && (answer.header("content-type") ?? "").startsWith("text/html")) {
+    answer.abort();
+    const said = `The provider answered with a web page, not a reply; check the base URL of ${forwarded.upstream.id}.`;
+    return failed(turn, new TransportError("protocol", said), forwarded);
+  }
   const headers = withCors(memoryHeaders(turn, forwarded, clientHeaders(answer.headers)));
   if (answer.status >= 400) return relayError(turn, forwarded, headers);
   const settle = (ended: Ended, ttftMs: number | null) => finish(turn, forwarded, ended, ttftMs);

@@ -28,7 +28,8 @@ export async function probe(transport: Transport, upstream: Upstream, signal: Ab
   if (upstream.builtin) return timed({ ok: true, ...(named ? { model: named } : {}) });
   try {
     const list = await ask(transport, upstream, "GET", "models", null, signal);
-    if (list.status === 401 || list.status === 403) return timed({ ok: false, error: refusal(list.status) });
+    if (list.status === 401 || list.status === 403)
+      return timed({ ok: false, error: refusal(list.status, upstream) });
     const models = list.status < 300 ? modelsOf(list.body) : null;
     if (models !== null && !named) return timed({ ok: true, ...(models[0] ? { model: models[0] } : {}) });
     if (!named) {
@@ -57,11 +58,14 @@ async function askOneToken(
     : { model, max_tokens: 1, messages: [{ role: "user", content: "hi" }] };
   const path = responses ? "responses" : messages ? "messages" : "chat/completions";
   const { status } = await ask(transport, upstream, "POST", path, body, signal);
-  return status < 300 ? { ok: true } : { ok: false, error: refusal(status) };
+  return status < 300 ? { ok: true } : { ok: false, error: refusal(status, upstream) };
 }
 
-function refusal(status: number): string {
-  if (status === 401 || status === 403) return `It refused the key (${status}).`;
+function refusal(status: number, { apiKey, headers }: Upstream): string {
+  if (status === 401 || status === 403)
+    return apiKey === null && Object.keys(headers).length === 0
+      ? `It wants a key (${status}); enter one.`
+      : `It refused the key (${status}).`;
   if (status === 404) return "There is nothing at this address (404); check the base URL and the model.";
   if (status === 429) return "It answers, but allows no more requests now (429).";
   return `It answered with status ${status}.`;

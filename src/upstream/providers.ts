@@ -352,6 +352,6 @@ function showDemo(demo: Upstream): Provider {
 export function noProvider(): AppError {
   return new AppError(
     "no_provider",
-    "No provider is set up. Add one with `recollect provider add ID URL --default`, or start with --demo.",
+    "No provider is set up and enabled. Add one with `recollect provider add ID URL --default`, turn one on in the Studio, or start with --demo.",
   );
 }
