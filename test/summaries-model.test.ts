@@ -5,10 +5,18 @@ import { startUpstream, type MockUpstream, type Plan } from "./support/upstream.
 let api: ApiServer;
 let upstream: MockUpstream;
 let plan: Plan | string;
+/** What happens while the model writes. */
+let meanwhile: (() => Promise<unknown>) | null = null;
 let session: number;
 
 beforeAll(async () => {
-  upstream = await startUpstream({ reply: () => plan });
+  upstream = await startUpstream({
+    async reply() {
+      await meanwhile?.();
+      meanwhile = null;
+      return plan;
+    },
+  });
   api = await startApi();
   const added = await api.management("POST", "/api/providers", { id: "box", baseUrl: upstream.url });
   expect(added.status).toBe(201);
@@ -41,6 +49,20 @@ describe("summaries by extractionModel", () => {
     expect(asked.refused).toBeNull();
     expect(asked.body).toMatchObject({ model: "scribe", messages: [{ role: "system" }, { role: "user" }] });
     expect(JSON.stringify(asked.body)).toContain("ceiling of the kitchen stays white");
+  });
+
+  test("an exchange that is deleted while the model writes is in no summary", async () => {
+    const body = { sessionId: session, userMessage: "The hatch leads to the violet cellar.", aiResponse: "" };
+    const { id } = (await api.anna("POST", "/episodes?extract=false", body)).json;
+    plan = "The kitchen becomes lime green.";
+    meanwhile = () => api.anna("DELETE", `/episodes/${id}`);
+    const before = upstream.seen.length;
+    const made = await sumUp();
+    expect([made.status, made.json.stale, made.json.lastEpisodeId < id]).toEqual([201, false, true]);
+    const asked = upstream.seen
+      .slice(before)
+      .map((one) => JSON.stringify(one.body).includes("violet cellar"));
+    expect(asked).toEqual([true, false]);
   });
 
   test.each<[string, Plan | string]>([

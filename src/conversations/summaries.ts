@@ -24,6 +24,8 @@ export const DEFAULT_SUMMARY_TOKENS = 500;
 const MODEL_INPUT_TOKENS = 6000;
 /** A session with more episodes is summed up by itself. */
 const QUIET_EPISODES = 20;
+/** How often a session is read whose exchanges are deleted meanwhile. */
+const TRIES = 3;
 /** How long one step of reading a long session may hold the thread, in milliseconds. */
 const SLICE_MS = 8;
 
@@ -61,6 +63,7 @@ export function createSummaries(deps: ConversationDeps) {
       through?: number | undefined;
       automatic?: boolean;
     },
+    tries = TRIES,
   ): Promise<Summary> {
     const session = getSession(db, readAs(db, input), input.sessionId);
     if (session === null) throw notFound("session");
@@ -76,6 +79,7 @@ export function createSummaries(deps: ConversationDeps) {
     const id = transact(db, () => {
       // The session may have gone while a model was writing.
       if (getSession(db, null, session.id) === null) throw notFound("session");
+      if (!allThere(read.ids)) return null;
       const owner = ensureOwner(db, session.apiKeyId);
       const made = insertSummary(
         db,
@@ -93,7 +97,19 @@ export function createSummaries(deps: ConversationDeps) {
       deps.hooks.changed(db, "summary", { owner, id: made });
       return made;
     });
-    return getSummary(db, null, id)!;
+    if (id !== null) return getSummary(db, null, id)!;
+    if (tries > 1) return create(input, tries - 1);
+    throw conflict("Exchanges of this session were deleted while it was summed up; try again.");
+  }
+
+  /** Whether these episodes may all still be recalled: what was deleted while a model wrote must not live on in its words. */
+  function allThere(ids: readonly number[]): boolean {
+    const there = db
+      .query<{ n: number }, [string]>(
+        "SELECT count(*) AS n FROM episodes WHERE recall = 1 AND id IN (SELECT value FROM json_each(?))",
+      )
+      .get(JSON.stringify(ids));
+    return there?.n === ids.length;
   }
 
   function requireEpisode(sessionId: number, id: number): void {
@@ -111,11 +127,13 @@ export function createSummaries(deps: ConversationDeps) {
     let exchange = 0;
     let tokens = 0;
     let longest = "";
+    const ids: number[] = [];
     const texts = db.query<Said, [number]>("SELECT id, user_message, ai_response FROM episodes WHERE id = ?");
     let started = performance.now();
     for (const id of recallable(db, sessionId, through)) {
       const row = texts.get(id);
       if (row === null) continue;
+      ids.push(row.id);
       first ??= row.id;
       last = row.id;
       for (const [role, text] of [
@@ -141,7 +159,7 @@ export function createSummaries(deps: ConversationDeps) {
       // Nothing but code, or sentences longer than the budget: the beginning of the longest text.
       return lines.length > 0 ? lines.join("\n") : cutToTokens(longest.trim(), budget);
     };
-    return { first, last, tokens, text };
+    return { ids, first, last, tokens, text };
   }
 
   /** A model's summary, free of secrets; null without a model, or when it failed. */
