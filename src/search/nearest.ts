@@ -12,9 +12,9 @@ import { dot } from "./vector-store.ts";
 /** With SIMD up to this many vectors are measured each. */
 const MEASURE_ALL_FAST = 25_000;
 /** How many are measured of more: this share of them, within these bounds. */
-const SHARE = 0.02;
+const SHARE = 0.03;
 const LEAST = 1500;
-const MOST = 2000;
+const MOST = 3000;
 /** The same where measuring one means reading it from the table. */
 const READ_MOST = 1800;
 /** Up to this many are measured as they are; of more, the rounded ones tell which: a quarter of the bytes to read. */

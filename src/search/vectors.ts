@@ -182,7 +182,7 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     // All were measured, or a sample says how the others are.
     const around = chosen === null ? spread(scores) : spread(sampleCosines(held, query));
     const rough = !exactly && held.codes !== null;
-    const order = best(scores, want);
+    const order = best(scores, rough && held.whole === null ? want + ROUNDED : want);
     const places = order.map((i) => (chosen === null ? i : chosen[i]!));
     // Rounded vectors chose; where whole ones are held they decide.
     const exact = rough ? wholeOf(held, query, places) : null;
@@ -320,6 +320,9 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
 
   return { space, search, cosines, ready, warm };
 }
+
+/** Further rows that rounded vectors may have put too low. */
+const ROUNDED = 16;
 
 interface Hit {
   readonly id: number;
