@@ -3,30 +3,25 @@
  * which retrieval is specified: predicate, standing memories, channels, fusion, floor, rerank, near-duplicates, budget.
  */
 import type { Database } from "bun:sqlite";
-import { countAccess } from "../db/memories.ts";
 import { ownerId, ownerName, SHARED_OWNER } from "../db/owners.ts";
 import { AppError } from "../error.ts";
-import { createCohesion } from "../search/cohesion.ts";
-import { createHeldWords } from "../search/held-words.ts";
 import { namedDate } from "../search/dates.ts";
 import { passesCut, passesGate } from "../search/floor.ts";
 import { mergeKinds } from "../search/fuse.ts";
 import { rankPast, type PastTexts } from "../search/past.ts";
-import { rankKind, type Question, type RankDeps, type Ranked } from "../search/rank.ts";
+import type { Question, Ranked } from "../search/rank.ts";
 import { newest, standing } from "../search/recent.ts";
 import { queryTerms } from "../search/tokens.ts";
 import type { Candidate, Predicate } from "../search/types.ts";
-import type { VectorIndex } from "../search/vectors.ts";
-import type { Metrics } from "../metrics.ts";
-import { within } from "../within.ts";
+import { createAccesses } from "./accesses.ts";
 import { renderBlock } from "./block.ts";
 import { estimateTokens } from "./budget.ts";
+import { createChannels, type ChannelDeps } from "./channels.ts";
 import { byTime, choose, createSayings, drop, DROPPED, withUuids } from "./choose.ts";
-import { LIMIT, primaryRows, RECENT, stillThere, type ForeignVectors, type Owner } from "./elsewhere.ts";
-import type { Embedding } from "./embedding.ts";
+import { LIMIT, primaryRows, RECENT, stillThere, type Owner } from "./elsewhere.ts";
 import { loadRows, type Loaded } from "./lines.ts";
 import type { PrimaryMemories } from "./primary-rows.ts";
-import { queryVector, type Left } from "./query-vector.ts";
+import type { Left } from "./query-vector.ts";
 import { RERANK_MS, type createReranker } from "./rerank.ts";
 import { named, nothing, resolutionOf, usedOf, type Used } from "./resolution.ts";
 import type { MemorySettings } from "./settings.ts";
@@ -38,23 +33,12 @@ const PATIENCE_MS = 10_000;
 const DEADLINE_MS = 150;
 const REMOTE_MS = 400;
 
-export type RetrievalDeps = {
-  db: Database;
+export type RetrievalDeps = ChannelDeps & {
   now: () => number;
   settings: () => MemorySettings;
-  fts5: boolean;
-  vectors: VectorIndex;
   /** `sqlite-vec` or `scan`, for the resolution. */
   vectorStore: string;
-  topK: number;
-  rrfK: number;
-  embedding: Pick<Embedding, "get" | "local" | "failed" | "resolve">;
-  /** Asks for vectors of rows that lack one, in the background. */
-  fill: (owner: number) => void;
   reranker: ReturnType<typeof createReranker> | null;
-  qdrant: ForeignVectors | null;
-  /** What each channel took, and which was left out. */
-  metrics: Pick<Metrics, "count" | "observe">;
   /** A foreign primary backend, whose memories are searched in place of the rows here. */
   primary: PrimaryMemories | null;
 };
@@ -70,41 +54,10 @@ export type RankInput = {
 };
 
 export function createRetrieval(deps: RetrievalDeps) {
-  const { db, now, vectors } = deps;
-  const rankDeps: RankDeps = {
-    db,
-    fts5: deps.fts5,
-    words: createHeldWords(db),
-    vectors,
-    topK: deps.topK,
-    rrfK: deps.rrfK,
-    cohesion: createCohesion(db),
-  };
-  // One snapshot for all of a ranking, and one lock instead of one a statement.
-  const reading = db.transaction((run: () => unknown) => run()) as <T>(run: () => T) => T;
+  const { db, now } = deps;
+  const channels = createChannels(deps);
+  const accesses = createAccesses(db, now);
   const sayings = createSayings();
-  const counted = new Map<number, number>();
-  let flushing: ReturnType<typeof setTimeout> | null = null;
-
-  /** Access counters are written after the answer, a second's worth at a time. */
-  function count(rows: readonly Loaded[]): void {
-    for (const row of rows)
-      if (row.kind === "memory" && row.seq >= 0) counted.set(row.seq, (counted.get(row.seq) ?? 0) + 1);
-    if (counted.size > 0) flushing ??= setTimeout(flush, 1000);
-  }
-
-  function flush(): void {
-    if (flushing !== null) clearTimeout(flushing);
-    flushing = null;
-    if (counted.size === 0) return;
-    const seqs = [...counted].flatMap(([seq, times]) => Array.from({ length: times }, () => seq));
-    counted.clear();
-    try {
-      db.transaction(() => countAccess(db, seqs, now())).immediate();
-    } catch {
-      // A statistic: when the database cannot be written now, these accesses stay uncounted.
-    }
-  }
 
   async function retrieve(input: RetrieveInput): Promise<RetrieveResult> {
     const started = performance.now();
@@ -166,13 +119,8 @@ export function createRetrieval(deps: RetrievalDeps) {
       // Asked at once, and waited for after the own channels.
       const elsewhere = primary ? primaryRows(db, primary, { ...asking, query: text }) : null;
       const found: { owner: Owner; candidates: Candidate[]; ranked: Ranked[] }[] = [];
-      const vector = await vectorFor(
-        text,
-        left,
-        notes,
-        owners.map((one) => one.id),
-        input.mode,
-      );
+      const ids = owners.map((one) => one.id);
+      const vector = await channels.vectorOf(text, ids, { left, notes, said: input.mode === "interactive" });
       for (const owner of owners) {
         const predicate = predicateOf(owner.id);
         const question: Question = { terms: queryTerms(owner.id, text), vector, date: namedDate(text) };
@@ -184,31 +132,18 @@ export function createRetrieval(deps: RetrievalDeps) {
             ranked.push(then);
             continue;
           }
-          const hits =
-            settings.vectorStore !== "qdrant"
-              ? null
-              : await foreignHits(
-                  { kind, owner: owner.name, text, vector, limit: Math.max(limit, deps.topK) },
-                  predicate,
-                  left,
-                  notes,
-                );
-          fromQdrant ||= hits !== null;
-          await vectorsReady(kind, owner.id, vector, left);
-          const asked = performance.now();
-          ranked.push(
-            reading(() =>
-              rankKind(rankDeps, question, {
-                kind,
-                predicate,
-                limit,
-                fusion: settings.fusion,
-                strategy: strategy === "semantic" ? "semantic" : "hybrid",
-                ...(hits === null ? {} : { hits }),
-              }),
-            ),
-          );
-          observe("index", asked);
+          const one = await channels.rank(owner, text, question, {
+            kind,
+            predicate,
+            limit,
+            fusion: settings.fusion,
+            strategy: strategy === "semantic" ? "semantic" : "hybrid",
+            qdrant: settings.vectorStore === "qdrant",
+            left,
+            notes,
+          });
+          ranked.push(one);
+          fromQdrant ||= one.fromQdrant;
         }
         notes.push(...ranked.flatMap((one) => one.notes));
         found.push({ owner, candidates: behindFloor(ranked, dropped), ranked });
@@ -254,7 +189,7 @@ export function createRetrieval(deps: RetrievalDeps) {
       dropped,
       sayings,
     });
-    if (input.count !== false && input.asOf === undefined) count(chosen);
+    if (input.count !== false && input.asOf === undefined) accesses.count(chosen);
     const block = renderBlock(chosen.map((row) => row.text));
     return {
       results: chosen.map(shown),
@@ -276,27 +211,21 @@ export function createRetrieval(deps: RetrievalDeps) {
     const started = performance.now();
     const left: Left = () => Math.max(0, PATIENCE_MS - (performance.now() - started));
     const vector =
-      mode === "keyword" || text === "" ? null : await vectorFor(text, left, notes, [owner], "interactive");
-    await vectorsReady(kind, owner, vector, left);
+      mode === "keyword" || text === ""
+        ? null
+        : await channels.vectorOf(text, [owner], { left, notes, said: true });
     const question: Question = { terms: queryTerms(owner, text), vector, date: namedDate(text) };
     const { retentionDays, fusion } = settings;
-    const predicate: Predicate = { owner, session, retentionDays, now: now() };
-    const name = ownerName(db, owner) ?? "";
-    const most = Math.max(limit, deps.topK);
-    const hits =
-      settings.vectorStore !== "qdrant"
-        ? null
-        : await foreignHits({ kind, owner: name, text, vector, limit: most }, predicate, left, notes);
-    const ranked = reading(() =>
-      rankKind(rankDeps, question, {
-        kind,
-        predicate,
-        limit,
-        fusion,
-        strategy,
-        ...(hits === null ? {} : { hits }),
-      }),
-    );
+    const ranked = await channels.rank({ id: owner, name: ownerName(db, owner) ?? "" }, text, question, {
+      kind,
+      predicate: { owner, session, retentionDays, now: now() },
+      limit,
+      fusion,
+      strategy,
+      qdrant: settings.vectorStore === "qdrant",
+      left,
+      notes,
+    });
     notes.push(...ranked.notes);
     const resolution = resolutionOf(
       deps,
@@ -304,84 +233,16 @@ export function createRetrieval(deps: RetrievalDeps) {
       usedOf([ranked]),
       notes,
       false,
-      hits !== null,
+      ranked.fromQdrant,
     );
     return { candidates: ranked.candidates, resolution };
-  }
-
-  function observe(channel: string, since: number): void {
-    deps.metrics.observe("recollect_retrieval_seconds", (performance.now() - since) / 1000, { channel });
-  }
-
-  function leftOut(channel: string, left: number): void {
-    const reason = left <= 0 ? "deadline" : "unavailable";
-    deps.metrics.count("recollect_retrieval_dropped_total", { channel, reason });
-  }
-
-  async function vectorFor(
-    text: string,
-    left: Left,
-    notes: string[],
-    owners: readonly number[],
-    mode: RetrieveInput["mode"],
-  ): Promise<Float32Array | null> {
-    const asked = performance.now();
-    const { vector, embedder, reason } = await queryVector(deps.embedding, vectors.space(), text, left);
-    if (vector !== null) observe("vector", asked);
-    else if (embedder !== null) leftOut("vector", left());
-    if (embedder !== null) for (const owner of owners) deps.fill(owner);
-    // With no model at all, words alone are the plain way of the proxy and no fallback from anything.
-    const chosen = embedder !== null || deps.embedding.resolve().source !== null;
-    if (reason !== null && (chosen || mode === "interactive")) notes.push(reason);
-    return vector;
-  }
-
-  async function vectorsReady(
-    kind: Kind,
-    owner: number,
-    vector: Float32Array | null,
-    left: Left,
-  ): Promise<void> {
-    if (vector === null) return;
-    // The first question of a large owner waits while its vectors are read, as long as the deadline allows.
-    if (!vectors.ready(kind, owner)) await within(vectors.warm(kind, owner), left());
-  }
-
-  /** What Qdrant finds; null, with the reason noted, where the own index is searched instead. */
-  async function foreignHits(
-    ask: { kind: Kind; owner: string; text: string; vector: Float32Array | null; limit: number },
-    { session, retentionDays, now: at }: Predicate,
-    left: Left,
-    notes: string[],
-  ): Promise<{ id: number; cosine: number }[] | null> {
-    const signature = vectors.space()?.signature;
-    const { vector } = ask;
-    if (deps.qdrant === null || vector === null || signature === undefined) return null;
-    const asked = performance.now();
-    const deadlineMs = Math.max(1, left());
-    const answer = await deps.qdrant({
-      ...ask,
-      vector,
-      session,
-      retentionDays,
-      now: at,
-      signature,
-      deadlineMs,
-    });
-    if ("hits" in answer) {
-      observe("qdrant", asked);
-      return answer.hits;
-    }
-    leftOut("qdrant", left());
-    notes.push(`${answer.reason} The embedded vectors were searched instead.`);
-    return null;
   }
 
   return {
     calls: { retrieve },
     rank,
     /** Writes the access counters that wait. */
-    flush,
+    flush: accesses.flush,
   };
 }
 
