@@ -208,7 +208,10 @@ for (const name of names) {
   const file = await compile(name, target, options.out, existsSync(profile) ? profile : null);
   if (name === hostTarget()) {
     // Copied in pieces: written at once it would lie in huge pages of the cache, and whole ones count as resident.
-    copyFileSync(file, join(options.out, "recollect"));
+    const copy = join(options.out, "recollect");
+    // One that runs cannot be overwritten; it goes on with the file it was started from.
+    rmSync(copy, { force: true });
+    copyFileSync(file, copy);
     if (options.record) await recordStart(file, scratch);
   }
   const seconds = ((performance.now() - started) / 1000).toFixed(1);

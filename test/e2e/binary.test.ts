@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary, hostileFolder, runBinary, startBinary, wasFooled } from "../support/binary.ts";
@@ -188,3 +188,20 @@ test("a build says nothing of the machine it was made on, and is the same each t
   );
   rmSync(out, { recursive: true, force: true });
 }, 600_000);
+
+test("a build takes the place of an executable that runs", async () => {
+  const out = mkdtempSync(join(tmpdir(), "recollect-out-"));
+  copyFileSync(process.execPath, join(out, "recollect"));
+  const running = Bun.spawn([join(out, "recollect"), "-e", "await Bun.stdin.text()"], { stdin: "pipe" });
+  const build = Bun.spawn([process.execPath, "build.ts", "--out", out], {
+    cwd: join(import.meta.dir, "../.."),
+    stderr: "pipe",
+  });
+  expect(await new Response(build.stderr).text()).toBe("");
+  expect(await build.exited).toBe(0);
+  const { stdout } = Bun.spawnSync([join(out, "recollect"), "version"]);
+  expect(stdout.toString()).toStartWith("recollect ");
+  running.kill();
+  await running.exited;
+  rmSync(out, { recursive: true });
+});
