@@ -2,6 +2,7 @@
  * Configuration: flag, environment, stored setting, default, in that order. A value that does not parse stops the start
  * with its name, what was found and what is allowed; all problems are listed at once. Nothing here reads `process`.
  */
+import { isIP } from "node:net";
 import { homedir, platform } from "node:os";
 import { join } from "node:path";
 import type { Level } from "./log.ts";
@@ -35,6 +36,12 @@ const list = (text: string): Parsed<string[]> => ({
     .map((part) => part.trim())
     .filter((part) => part !== ""),
 });
+const addresses = (text: string): Parsed<string[]> => {
+  const parsed = list(text);
+  return "value" in parsed && parsed.value.some((one) => isIP(one) === 0)
+    ? { allowed: "IP addresses, separated by commas; no ranges and no names" }
+    : parsed;
+};
 const matching =
   (pattern: RegExp, allowed: string) =>
   (text: string): Parsed<string | null> =>
@@ -61,7 +68,11 @@ export const variables = {
     help: "certificate file (PEM); with TLS_KEY serves TLS",
   }),
   TLS_KEY: define({ parse: nullableText, default: null, help: "private key file (PEM)" }),
-  TRUST_PROXY: define({ parse: list, default: [] as string[], help: "addresses whose X-Forwarded-* count" }),
+  TRUST_PROXY: define({
+    parse: addresses,
+    default: [] as string[],
+    help: "addresses whose X-Forwarded-* count",
+  }),
   RECOLLECT_MANAGEMENT_TOKEN: define({
     parse: matching(/^[\x21-\x7e]{16,256}$/, "16 to 256 printable characters without blanks"),
     default: null,

@@ -1,7 +1,7 @@
 /** The composition root: opens, wires, serves, drains. */
 import { join } from "node:path";
 import { readFileSync } from "node:fs";
-import { isLoopback } from "./config.ts";
+import { ConfigError, isLoopback } from "./config.ts";
 import type { Config } from "./config.ts";
 import { createLink, hasToken, rotateToken } from "./db/access.ts";
 import { makeDataDir } from "./db/folder.ts";
@@ -173,6 +173,10 @@ async function writeCopy(config: Config, withSecretKey: boolean): Promise<string
 type Fetch = (request: Request, env: { address: string; secure: boolean }) => Response | Promise<Response>;
 
 function listen(config: Config, fetch: Fetch) {
+  const tls =
+    config.TLS_CERT === null || config.TLS_KEY === null
+      ? null
+      : { cert: pemFile("TLS_CERT", config.TLS_CERT), key: pemFile("TLS_KEY", config.TLS_KEY) };
   try {
     const server = Bun.serve({
       hostname: config.HOST,
@@ -180,9 +184,7 @@ function listen(config: Config, fetch: Fetch) {
       // Bodies are limited route by route, while they are read.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: 30,
-      ...(config.TLS_CERT !== null && config.TLS_KEY !== null
-        ? { tls: { cert: readFileSync(config.TLS_CERT), key: readFileSync(config.TLS_KEY) } }
-        : {}),
+      ...(tls === null ? {} : { tls }),
       fetch(request, bun) {
         // A model may think for minutes before its first byte: the proxy has timeouts of its own.
         bun.timeout(request, 0);
@@ -207,7 +209,30 @@ function listen(config: Config, fetch: Fetch) {
         { cause },
       );
     }
+    if (code === "EADDRNOTAVAIL" || code === "EINVAL" || code === "ENOTFOUND") {
+      // Not a ConfigError: an address may come a moment after the machine did, and the service tries again.
+      throw new AppError(
+        "conflict",
+        `HOST is "${config.HOST}", which is no address of this machine. Use 127.0.0.1, 0.0.0.0 for all of them, or one of its own.`,
+        { cause },
+      );
+    }
+    if (tls !== null && cause instanceof Error && /SSL|PEM|X509/i.test(cause.message)) {
+      throw new ConfigError([
+        `TLS_CERT and TLS_KEY must be a certificate and its private key in PEM (${cause.message}).`,
+      ]);
+    }
     throw cause;
+  }
+}
+
+function pemFile(name: "TLS_CERT" | "TLS_KEY", path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new ConfigError([
+      `${name} is "${path}", which cannot be read (${(error as { code?: string }).code}).`,
+    ]);
   }
 }
 

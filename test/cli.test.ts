@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCli } from "./support/cli.ts";
@@ -35,6 +35,36 @@ test("bad configuration lists every problem and exits 78", async () => {
     'recollect: PORT is "no"; allowed: a whole number from 0 to 65535.',
     'recollect: LOG_LEVEL is "loud"; allowed: debug, info, warn, error, silent.',
   ]);
+});
+
+test("what the machine cannot listen with is named, with what is allowed", async () => {
+  const pem = join(dir, "no.pem");
+  writeFileSync(pem, "no certificate\n");
+  const serve = (env: Record<string, string>) => recollect(["serve", "--port", "0"], env);
+  for (const host of ["192.0.2.1", "nonsense"]) {
+    const { code, err } = await serve({ HOST: host });
+    expect(code).toBe(1);
+    expect(err).toStartWith(
+      `recollect: HOST is "${host}", which is no address of this machine. Use 127.0.0.1`,
+    );
+  }
+  for (const [env, sentence] of [
+    [
+      { TLS_CERT: "/nowhere.pem", TLS_KEY: pem },
+      'TLS_CERT is "/nowhere.pem", which cannot be read (ENOENT).',
+    ],
+    [
+      { TLS_CERT: pem, TLS_KEY: pem },
+      "TLS_CERT and TLS_KEY must be a certificate and its private key in PEM (",
+    ],
+    [
+      { TRUST_PROXY: "10.0.0.0/8" },
+      'TRUST_PROXY is "10.0.0.0/8"; allowed: IP addresses, separated by commas',
+    ],
+  ] as const) {
+    const { code, err } = await serve(env);
+    expect([code, err]).toEqual([78, expect.stringContaining(sentence)]);
+  }
 });
 
 test("keys are made, listed without their secret, rotated and revoked", async () => {

@@ -69,13 +69,16 @@ export function dataFolder(dataDir: string): Finding {
       closeSync(handle);
     }
   } catch (error) {
-    const full = (error as NodeJS.ErrnoException).code === "ENOSPC";
-    const todo = full
-      ? "Free some space."
-      : "Give this user the folder (chown), or another one with --data-dir or DATA_DIR.";
+    const { code } = error as NodeJS.ErrnoException;
+    const todo =
+      code === "ENOSPC"
+        ? "Free some space."
+        : code === "EROFS"
+          ? "Mount that file system so that it can be written, or give another folder with --data-dir or DATA_DIR."
+          : "Give this user the folder (chown), or another one with --data-dir or DATA_DIR.";
     return bad(check, `${dataDir} cannot be written: ${why(error)}.`, todo);
   } finally {
-    rmSync(probe, { force: true });
+    removeProbe(probe);
   }
   const { mode } = statSync(dataDir);
   return platform() !== "win32" && (mode & 0o077) !== 0
@@ -85,6 +88,15 @@ export function dataFolder(dataDir: string): Finding {
         `chmod 700 ${dataDir}`,
       )
     : ok(check, `${dataDir} can be written and is closed to others.`);
+}
+
+/** On a file system that is read only even the absent file cannot be removed. */
+function removeProbe(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // That the folder cannot be written is said already.
+  }
 }
 
 export function disk(dataDir: string): Finding {
