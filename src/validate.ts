@@ -70,9 +70,9 @@ function sentence(issue: z.core.$ZodIssue): string {
         ? `must be ${String(issue.values[0])}`
         : `must be one of ${issue.values.map(String).join(", ")}`;
     case "too_small":
-      return `must ${have(issue.origin)} at least ${issue.minimum}${unit(issue.origin)}`;
+      return `must ${have(issue.origin)} at least ${issue.minimum}${unit(issue.origin, issue.minimum)}`;
     case "too_big":
-      return `must ${have(issue.origin)} at most ${issue.maximum}${unit(issue.origin)}`;
+      return `must ${have(issue.origin)} at most ${issue.maximum}${unit(issue.origin, issue.maximum)}`;
     case "invalid_format":
       return (
         formats[issue.format] ??
@@ -116,7 +116,8 @@ function have(origin: string): string {
   return origin === "string" || origin === "array" || origin === "set" ? "have" : "be";
 }
 
-function unit(origin: string): string {
-  if (origin === "string") return " characters";
-  return origin === "array" || origin === "set" ? " items" : "";
+function unit(origin: string, count: number | bigint): string {
+  const s = Number(count) === 1 ? "" : "s";
+  if (origin === "string") return ` character${s}`;
+  return origin === "array" || origin === "set" ? ` item${s}` : "";
 }
