@@ -8,7 +8,7 @@ let quiet: string;
 
 type Body = {
   id: string;
-  data: { content: string }[];
+  data: { content: string; name: string; label: string; toId: string; id: string }[];
   secret: string;
   jobs: { queued: number; running: number };
 };
@@ -62,4 +62,33 @@ test("an exchange teaches like a chat unless told not to; an import teaches only
   await say("I prefer oat bread.");
   await bulk("I prefer potato bread.", "?extract=true");
   expect(await learned()).toEqual(["Prefers maize bread", "Prefers walnut bread"]);
+});
+
+test("an imported conversation changes nothing that is newer, in whatever order it comes", async () => {
+  await appliance.call("PUT", "/api/settings/memory", { enabled: true, extractEntities: true });
+  const imported = async (...lines: [createdAt: string, userMessage: string][]) => {
+    const body = lines.map(([createdAt, userMessage]) =>
+      JSON.stringify({ externalId: "import", createdAt, userMessage }),
+    );
+    await fetch(`${appliance.url}/episodes/bulk?extract=true`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${appliance.key}`, "content-type": "application/x-ndjson" },
+      body: body.join("\n"),
+    });
+    return learned();
+  };
+  const first = await imported(
+    ["2024-05-05", "I live in Oslo. I like rye."],
+    ["2019-05-05", "I live in Rome. I don't like rye."],
+    ["2019-05-06", "I moved from Rome to Paris. Forget that I like rye."],
+  );
+  expect(first).toContain("Lives in Oslo");
+  expect(first).toContain("Prefers rye");
+  const oslo = (await call("GET", "/entities")).data.find((row) => row.name === "Oslo")!;
+  const links = (await call("GET", `/entities/${oslo.id}/relationships?direction=in`)).data;
+  expect(links.map((row) => row.label)).toEqual(["lives in"]);
+
+  await call("POST", "/api/memory", { key: "identity:home", content: "Lives in Bergen" });
+  expect(await imported(["2025-01-01", "I live in Madrid."])).toContain("Lives in Bergen");
+  expect(await imported(["2099-01-01", "I live in Vigo."])).toContain("Lives in Vigo");
 });

@@ -16,6 +16,7 @@ import {
   learnedLinksFrom,
   putRelationship,
   replaceLearned,
+  taughtLater,
 } from "../db/relationships.ts";
 import { namedThings } from "../extract/entities.ts";
 import type { ModelAnswer } from "../extract/model.ts";
@@ -99,6 +100,8 @@ export function learnEntities(
     const label = collapse(relation.label).slice(0, 200);
     if (fromId === null || toId === null || fromId === toId || label === "") continue;
     const link = { fromId, toId, label };
+    // An imported conversation changes nothing that was said after it.
+    if (relation.single === true && taughtLater(db, link, episodeId)) continue;
     if (relation.single === true) replaceLearned(db, link);
     const known = getRelationship(db, link)?.metadata ?? { learned: true };
     putRelationship(db, link, { ...known, ...withSource(known, episodeId) }, deps.now());

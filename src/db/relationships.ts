@@ -53,6 +53,19 @@ export function replaceLearned(db: Database, link: Link): void {
   ).run(link.fromId, link.label, link.toId);
 }
 
+/** Whether an exchange said after this one taught a link of the same end and label to another entity. */
+export function taughtLater(db: Database, link: Link, episodeId: number): boolean {
+  return (
+    db
+      .query(
+        `SELECT 1 FROM relationships r, json_each(r.metadata, '$.episodeIds') source JOIN episodes later ON later.id = source.value
+         JOIN episodes said ON said.id = ? WHERE r.from_id = ? AND r.label = ? AND r.to_id <> ?
+         AND json_extract(r.metadata, '$.learned') = 1 AND later.created_at > said.created_at LIMIT 1`,
+      )
+      .get(episodeId, link.fromId, link.label, link.toId) !== null
+  );
+}
+
 /** Links from this entity that came from exchanges, with the name of the other end. */
 export function learnedLinksFrom(
   db: Database,

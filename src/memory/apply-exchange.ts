@@ -1,5 +1,6 @@
 /** What the statements of an exchange do to what is known: add, replace, confirm, forget. */
 import type { Database } from "bun:sqlite";
+import { getEpisode } from "../db/episodes.ts";
 import { activeByKey, memoryById } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
 import { countQuality } from "../db/quality.ts";
@@ -60,7 +61,7 @@ export function applyExchange(
   function forget(request: Forget): void {
     const matches = deps
       .holding(ownerId, forgetWords(request.phrase, request.lang), MOST_CANDIDATES)
-      .filter((row) => matchesForget(request, knownOf(row)));
+      .filter((row) => matchesForget(request, knownOf(row)) && !isNewer(row));
     if (matches.length > MOST_FORGOTTEN) {
       const { row } = insert({
         content: request.phrase,
@@ -95,9 +96,13 @@ export function applyExchange(
       return;
     }
     const known = fact.correction ? correctedBy(fact) : null;
-    if (known) return correct(known, corrected(fact, knownOf(known)));
-    const holder = activeByKey(db, ownerId, fact.key) ?? duplicateOf(content);
+    const holder = known ?? activeByKey(db, ownerId, fact.key) ?? duplicateOf(content);
     if (!holder) return add(fact, content);
+    if (content !== holder.content && isNewer(holder)) {
+      countQuality(db, "rejected", 1, now());
+      return;
+    }
+    if (known) return correct(known, corrected(fact, knownOf(known)));
     // The user's word stands against the assistant's, and a reply that repeats what is known teaches nothing.
     const restated = duplicateKey(holder.content) === duplicateKey(content);
     if (fact.origin === "assistant" && (holder.origin !== "assistant" || restated)) {
@@ -105,6 +110,13 @@ export function applyExchange(
       return;
     }
     update(holder, fact, content, "restated");
+  }
+
+  /** Whether it was said, or written by hand, after this exchange: an imported conversation changes nothing that is newer. */
+  function isNewer({ episode_id, by_hand, origin, updated_at }: MemoryRow): boolean {
+    const said = episode_id === null ? null : getEpisode(db, ownerId, episode_id);
+    if (said !== null && by_hand === 0) return Date.parse(said.createdAt) > payload.saidAt;
+    return (by_hand === 1 || (origin !== "user" && origin !== "assistant")) && updated_at > payload.saidAt;
   }
 
   /** The memory that a correction speaks about: of the same slot, else one with the old value. */
