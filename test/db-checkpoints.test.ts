@@ -49,6 +49,55 @@ test("what was written reaches the database file while its connection goes on, a
   }
 });
 
+test("long work waits for the thread before the log is too long, and at its end all is in the file", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "recollect-checkpoints-"));
+  const file = join(dir, "recollect.db");
+  const db = openDatabase(file);
+  const checkpoints = createCheckpoints(db, file);
+  const number = (sql: string) => db.query(sql).values()[0]!.at(-1);
+  const limit = () => db.query("PRAGMA wal_autocheckpoint").values()[0]![0];
+  const log = () => db.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(NOOP)").get()!;
+  try {
+    db.run("CREATE TABLE t (a BLOB)");
+    const write = () => {
+      const insert = db.query("INSERT INTO t VALUES (zeroblob(8000))");
+      db.transaction(() => {
+        for (let i = 0; i < 2000; i++) insert.run();
+      })();
+    };
+    // Before it is started, and after it has ended, nobody waits for it.
+    await checkpoints.settle();
+    checkpoints.start();
+    write();
+    await checkpoints.settle();
+    expect(limit()).toBe(16_000);
+    expect(log().checkpointed).toBe(log().log);
+    let longest = 0;
+    for (let n = 0; n < 12; n++) {
+      await checkpoints.pace();
+      expect(limit()).toBe(40_000);
+      write();
+      longest = Math.max(longest, log().log);
+    }
+    expect(longest).toBeGreaterThan(16_000);
+    expect(longest).toBeLessThan(40_000);
+    await Promise.all([checkpoints.settle(), checkpoints.settle()]);
+    expect(log().checkpointed).toBe(log().log);
+    expect(limit()).toBe(16_000);
+    expect(number("SELECT count(*) FROM t")).toBe(26_000);
+    const last = checkpoints.settle();
+    checkpoints.stop();
+    await last;
+    await checkpoints.pace();
+    await checkpoints.settle();
+    expect(limit()).toBe(1000);
+  } finally {
+    checkpoints.stop();
+    db.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}, 30_000);
+
 test("rests while nothing is written, and looks as often as before once something was", () => {
   const db = new Database(":memory:");
   db.run("CREATE TABLE t (a TEXT)");

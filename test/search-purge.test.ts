@@ -1,15 +1,19 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveConfig } from "../src/config.ts";
 import { enqueue } from "../src/db/jobs.ts";
+import { migrate } from "../src/db/migrate.ts";
 import { openDatabase, transact } from "../src/db/open.ts";
 import { silentLog } from "../src/log.ts";
 import { openEngine } from "../src/memory/engine.ts";
-import { registerFtsText } from "../src/search/lexical-tables.ts";
+import { breathe } from "../src/memory/breathe.ts";
+import { createJobs } from "../src/memory/jobs.ts";
+import { createPurge } from "../src/memory/purge.ts";
+import { ensureLexical, registerFtsText } from "../src/search/lexical-tables.ts";
 import { until } from "./support/appliance.ts";
 import { purge, withMarks } from "../src/search/purge.ts";
 
@@ -85,6 +89,116 @@ test("whatever came before, a purge leaves no word of what was deleted, and ever
     }),
     { numRuns: 25 },
   );
+}, 60_000);
+
+test("what is marked while a merge is under way has a merge of its own", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "recollect-purge-"));
+  const db = openDatabase(join(dir, "recollect.db"));
+  migrate(db, join(dir, "backups"));
+  ensureLexical(db);
+  db.run("INSERT INTO owners (name) VALUES ('anna')");
+  db.run("INSERT INTO sessions (owner_id, external_id, created_at, updated_at) VALUES (1, 's', 1, 1)");
+  const add = db.query(
+    "INSERT INTO episodes (session_id, owner_id, user_message, ai_response, token_count, stored_at, created_at) VALUES (1, 1, ?, '', 1, 1, 1)",
+  );
+  transact(db, () => {
+    for (let n = 0; n < 6000; n++) {
+      const rest = Array.from({ length: 40 }, (_, at) => `w${(n * 7 + at * 131) % 9000}`).join(" ");
+      add.run(`${n < 3 ? `geheimnis${n}` : "kept"} ${rest}`);
+    }
+  });
+  for (const _ of purge(db, "episodes"));
+  const jobs = createJobs({ db, log: silentLog, now: Date.now, leaseName: "test" });
+  let rests = 0;
+  const rest = async () => void rests++;
+  const one = createPurge({ db, jobs, now: Date.now, checkpoints: { pace: rest, settle: async () => {} } });
+  const remove = (n: number) =>
+    transact(db, () =>
+      one.marking(["episodes"], () =>
+        db.query("DELETE FROM episodes WHERE user_message LIKE ?").run(`geheimnis${n} %`),
+      ),
+    );
+  const holds = (n: number) =>
+    readdirSync(dir).some((name) => readFileSync(join(dir, name)).includes(`geheimnis${n}`));
+  // A slow machine: every step of a merge takes a slice.
+  let clock = 0;
+  const slow = spyOn(performance, "now").mockImplementation(() => (clock += 100));
+  try {
+    remove(0);
+    const first = one.finish(["episodes"]);
+    while (rests === 0) await breathe();
+    remove(1);
+    const second = one.finish(["episodes"]);
+    remove(2);
+    await first;
+    expect(holds(0)).toBe(false);
+    await second;
+    expect(holds(1)).toBe(false);
+    await one.finish(["episodes"]);
+    expect(holds(2)).toBe(false);
+    expect(db.query("SELECT count(*) AS n FROM jobs").get()).toEqual({ n: 0 });
+    db.run("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('integrity-check', 1)");
+  } finally {
+    slow.mockRestore();
+    db.close();
+    rmSync(dir, { recursive: true });
+  }
+}, 60_000);
+
+test("a process that is killed in the middle of a deletion leaves no word of it to the next", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "recollect-purge-"));
+  const source = (path: string) => JSON.stringify(join(import.meta.dir, "../src", path));
+  const script = `
+    const { openEngine } = await import(${source("memory/engine.ts")});
+    const { resolveConfig } = await import(${source("config.ts")});
+    const { silentLog } = await import(${source("log.ts")});
+    const config = resolveConfig({ flags: {}, env: { DATA_DIR: ${JSON.stringify(dir)} } }, {});
+    const { engine, start } = openEngine({ config, log: silentLog, leaseName: "test", ownThread: true });
+    start();
+    const lines = Array.from({ length: 3000 }, (_, at) =>
+      JSON.stringify({ externalId: "s", userMessage: "geheim" + at + "x of the day", aiResponse: "answer" + at + "x" }));
+    const bytes = new TextEncoder().encode(lines.join("\\n"));
+    await engine.conversations.bulk({ owner: "anna", bytes, firstLine: 1, tooLong: [], extract: false });
+    const { data: [session] } = await engine.conversations.listSessions({ owner: "anna", limit: 1, offset: 0 });
+    const left = async () => (await engine.conversations.listEpisodes({ owner: "anna", sessionId: session.id, limit: 1, offset: 0 })).total;
+    void engine.conversations.deleteSession({ owner: "anna", id: session.id, memories: false });
+    while ((await left()) > 2000) await new Promise(setImmediate);
+    process.kill(process.pid, "SIGKILL");`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "inherit", stderr: "inherit" });
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
+
+  // The job it left is for later.
+  const db = openDatabase(join(dir, "recollect.db"));
+  expect(db.run("UPDATE jobs SET run_at = 0 WHERE type = 'purge'").changes).toBe(1);
+  const config = resolveConfig({ flags: {}, env: { DATA_DIR: dir } }, {});
+  const next = openEngine({ config, log: silentLog, leaseName: "test" });
+  const { conversations } = next.engine;
+  try {
+    next.start();
+    await until("the purge", () => db.query("SELECT 1 FROM jobs WHERE type = 'purge'").get() === null);
+    const text = readdirSync(dir)
+      .filter((name) => name.startsWith("recollect.db"))
+      .map((name) => readFileSync(join(dir, name), "latin1"))
+      .join("");
+    const inFile = new Set([...text.matchAll(/(?:geheim|answer)(\d+)x/g)].map(([, at]) => Number(at)));
+    const there = db
+      .query<{ user_message: string }, []>("SELECT user_message FROM episodes")
+      .all()
+      .map((row) => Number(/\d+/.exec(row.user_message)![0]));
+    expect(there.length).toBeGreaterThan(0);
+    expect(there.length).toBeLessThanOrEqual(2000);
+    expect([...inFile].toSorted((a, b) => a - b)).toEqual(there);
+    expect(db.query("SELECT v FROM episodes_fts_config WHERE k = 'secure-delete'").values()).toEqual([[1]]);
+    const { data } = await conversations.listSessions({ owner: "anna", limit: 1, offset: 0 });
+    await conversations.deleteSession({ owner: "anna", id: data[0]!.id, memories: false });
+    for (const name of readdirSync(dir).filter((one) => one.startsWith("recollect.db")))
+      expect(readFileSync(join(dir, name), "latin1")).not.toMatch(/geheim|answer\d/);
+  } finally {
+    db.close();
+    await next.stop();
+    rmSync(dir, { recursive: true });
+  }
 }, 60_000);
 
 test("what a process that died had only marked is purged by the job it left", async () => {

@@ -14,7 +14,14 @@ import { ensureLexical } from "../src/search/lexical-tables.ts";
 import { createSight } from "../src/search/predicate.ts";
 import { createSimd } from "../src/search/simd.ts";
 import { itemOf, nearestRows, putVectors } from "../src/search/vector-store.ts";
-import { activeSpace, countVectors, ensureVectors, spaceFor, spaces } from "../src/search/vector-tables.ts";
+import {
+  activeSpace,
+  countVectors,
+  ensureVectors,
+  spaceFor,
+  spaces,
+  vectorTable,
+} from "../src/search/vector-tables.ts";
 import { createVectorIndex } from "../src/search/vectors.ts";
 
 let dir: string;
@@ -140,6 +147,26 @@ describe("rows get vectors", () => {
     db.query("DELETE FROM memories WHERE seq = ?").run(gone);
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     expect(readFileSync(join(dir, "recollect.db")).includes(bytes)).toBe(false);
+  });
+
+  test("the bytes of a deleted vector are gone while others of its chunk stay, rounded to bytes as well", async () => {
+    const words = ["hhhh", "iiii", "jjjj", "kkkk", "q8q8"];
+    const rows = words.map((word) => add(word));
+    for (const quantization of ["none", "int8"] as const) {
+      while ((await embedBatch({ db, embedder: letters(), quantization, vec0, now: Date.now() }, 16)).more);
+      const table = vectorTable(activeSpace(db)!, "memory");
+      const gone = add("q9q9q9q9");
+      await embedBatch({ db, embedder: letters(), quantization, vec0, now: Date.now() }, 16);
+      const bytes = db
+        .query<{ embedding: Uint8Array }, [number]>(`SELECT embedding FROM ${table} WHERE rowid = ?`)
+        .get(gone)!.embedding;
+      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      expect(readFileSync(join(dir, "recollect.db")).includes(bytes)).toBe(true);
+      db.query("DELETE FROM memories WHERE seq = ?").run(gone);
+      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      expect(readFileSync(join(dir, "recollect.db")).includes(bytes)).toBe(false);
+      for (const row of rows) expect(countVectors(db, "memory", row)).toBe(1);
+    }
   });
 
   test("a long text is as near as its best window", async () => {

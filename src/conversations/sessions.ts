@@ -1,5 +1,4 @@
 /** Sessions: made, found, changed, and deleted with every trace of what was said in them. */
-import { breathe } from "../memory/breathe.ts";
 import {
   deleteSessionRow,
   ensureSession,
@@ -126,7 +125,7 @@ export function createSessions(deps: ConversationDeps) {
         return true;
       });
       size = nextBatch(size, performance.now() - started, 500, SLICE_MS);
-      if (!gone) await breathe();
+      if (!gone) await deps.purge.rest();
     }
     if (input.partOfMany === true) return { success: true };
     await deps.purge.finish(indexes);

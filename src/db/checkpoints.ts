@@ -12,40 +12,54 @@ const CHANGES = 300;
 const REST_MS = 1000;
 /** Pages of the log from which on a commit writes it back after all, should the thread not keep up: 64 MB. */
 const MOST_PAGES = 16_000;
+/** From where on work that paces itself waits for the thread, and what commits do then meanwhile: 128 MB, 160 MB. */
+const LONG_PAGES = 32_000;
+const MOST_PACED_PAGES = 40_000;
+
+export type Checkpoints = ReturnType<typeof createCheckpoints>;
 
 /** The thread starts with the first changes that are worth it: a box that only forwards never has one. */
 export function createCheckpoints(db: Database, file: string) {
   const changes = db.prepare<{ n: number }, []>("SELECT total_changes() AS n");
   let timer: ReturnType<typeof setTimeout> | null = null;
   let thread: Worker | null = null;
-  let busy = false;
+  let pass: PromiseWithResolvers<void> | null = null;
   let done = changes.get()!.n;
   let seen = done;
   let wait = EVERY_MS;
+  let most = 0;
 
   function look(): void {
     const { n } = changes.get()!;
     wait = n === seen && n - done < CHANGES ? Math.min(wait * 2, REST_MS) : EVERY_MS;
     seen = n;
     timer = setTimeout(look, wait);
-    if (busy || n - done < CHANGES) return;
-    done = n;
-    busy = true;
+    if (pass === null && n - done >= CHANGES) void begin();
+  }
+
+  function begin(): Promise<void> {
+    done = changes.get()!.n;
+    pass = Promise.withResolvers();
+    const { promise } = pass;
     thread ??= open();
     thread.postMessage({ file });
+    return promise;
+  }
+
+  function ended(): void {
+    pass?.resolve();
+    pass = null;
   }
 
   function open(): Worker {
     const made = new Worker(threadAddress("db/checkpoint-thread.ts"), { smol: true });
-    made.onmessage = () => {
-      busy = false;
-    };
+    made.onmessage = ended;
     made.onerror = (event) => {
       event.preventDefault?.();
       // Back to SQLite's own way.
       stop();
     };
-    db.run(`PRAGMA wal_autocheckpoint = ${MOST_PAGES}`);
+    limit(MOST_PAGES);
     return made;
   }
 
@@ -53,7 +67,38 @@ export function createCheckpoints(db: Database, file: string) {
     if (timer !== null) clearTimeout(timer);
     timer = null;
     thread?.terminate();
-    db.run("PRAGMA wal_autocheckpoint = 1000");
+    ended();
+    limit(1000);
+  }
+
+  function limit(pages: number): void {
+    if (pages === most) return;
+    most = pages;
+    db.run(`PRAGMA wal_autocheckpoint = ${pages}`);
+  }
+
+  // SQLite before 3.51 takes it for PASSIVE, which is right as well and slower.
+  const length = db.prepare<{ log: number }, []>("PRAGMA wal_checkpoint(NOOP)");
+  /** Pages of the log when the thread last caught up; they count again once the log has begun anew. */
+  let caughtUp = 0;
+
+  /** Resolves when the thread has written back what the log holds now; the next write then begins the log anew. */
+  async function settle(): Promise<void> {
+    // A pass that is under way may have begun before the last change; one that another caller begins after it has not.
+    await pass?.promise;
+    if (timer !== null) await (pass?.promise ?? begin());
+    if (timer === null) return;
+    caughtUp = length.get()!.log;
+    limit(MOST_PAGES);
+  }
+
+  /** Call it between two commits of long work, and `settle` at its end: no commit then writes back a log that grew long. */
+  async function pace(): Promise<void> {
+    if (thread === null || timer === null) return;
+    const { log } = length.get()!;
+    if (log < caughtUp) caughtUp = 0;
+    if (log - caughtUp > LONG_PAGES) await settle();
+    if (timer !== null) limit(MOST_PACED_PAGES);
   }
 
   return {
@@ -61,5 +106,7 @@ export function createCheckpoints(db: Database, file: string) {
       timer = setTimeout(look, EVERY_MS);
     },
     stop,
+    pace,
+    settle,
   };
 }

@@ -6,7 +6,7 @@ import { boxId } from "../db/meta.ts";
 import { memoriesOfEpisode } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
 import { migrate } from "../db/migrate.ts";
-import { createCheckpoints } from "../db/checkpoints.ts";
+import { createCheckpoints, type Checkpoints } from "../db/checkpoints.ts";
 import { emptyLog, openDatabase } from "../db/open.ts";
 import { settingsReader } from "../db/settings.ts";
 import type { Config } from "../config.ts";
@@ -85,10 +85,10 @@ export type LocalEngine = ReturnType<typeof joinEngine>["engine"];
 export function openEngine(options: EngineOptions) {
   const db = openDatabase(join(options.config.dataDir, "recollect.db"));
   migrate(db, join(options.config.dataDir, "backups"));
-  const joined = joinEngine(db, options);
   const checkpoints = options.ownThread
     ? createCheckpoints(db, join(options.config.dataDir, "recollect.db"))
     : null;
+  const joined = joinEngine(db, options, checkpoints);
   return {
     engine: joined.engine,
     /** Starts jobs and housekeeping. */
@@ -106,7 +106,7 @@ export function openEngine(options: EngineOptions) {
   };
 }
 
-function joinEngine(db: Database, options: EngineOptions) {
+function joinEngine(db: Database, options: EngineOptions, checkpoints: Checkpoints | null) {
   const now = options.now ?? Date.now;
   const { log } = options;
   registerFold(db);
@@ -215,7 +215,7 @@ function joinEngine(db: Database, options: EngineOptions) {
     backends.touched(row, removed);
   }
   const redact: Redact = { text: redactSecrets, json: redactDeep };
-  const purge = createPurge({ db, jobs, now });
+  const purge = createPurge({ db, jobs, now, checkpoints });
   const { forgetRows, ...memories } = createMemories({
     db,
     store,

@@ -1,4 +1,5 @@
 /** Merges a lexical index after many deletions, so that the deleted words leave the file: at once, and by a job should this process end before. */
+import type { Checkpoints } from "../db/checkpoints.ts";
 import { emptyLog } from "../db/open.ts";
 import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
@@ -8,23 +9,63 @@ import type { Jobs } from "./jobs.ts";
 export type Purge = {
   /** Deletes many rows inside the caller's transaction, and makes sure that a purge follows. */
   marking(indexes: readonly LexicalIndex[], deletions: () => void): void;
+  /** Between two transactions of a long deletion: other calls get their turn, and the log is not let grow without end. */
+  rest(): Promise<void>;
   /** Does what is due now, in short steps; nothing where no deletion was marked. */
   finish(indexes: readonly LexicalIndex[]): Promise<void>;
+};
+
+export type PurgeDeps = {
+  db: Database;
+  jobs: Jobs;
+  now: () => number;
+  /** Writes the log back beside the work; null: that happens in the work. */
+  checkpoints: Pick<Checkpoints, "pace" | "settle"> | null;
 };
 
 /** The job is for a process that died; in this one the purge runs when its deletions are done. */
 const LATER_MS = 60_000;
 
-export function createPurge({ db, jobs, now }: { db: Database; jobs: Jobs; now: () => number }): Purge {
-  async function merge(index: LexicalIndex): Promise<void> {
-    for (const _step of purge(db, index)) await breathe();
+export function createPurge({ db, jobs, now, checkpoints }: PurgeDeps): Purge {
+  /** Deletions marked so far: a merge that began before the last of them leaves its words. */
+  const marked = { memories: 0, episodes: 0 };
+  let turn: Promise<unknown> = Promise.resolve();
+
+  async function rest(): Promise<void> {
+    await checkpoints?.pace();
+    await breathe();
   }
 
-  jobs.handle("purge", (job) => merge((job.payload as { index: LexicalIndex }).index), { tries: Infinity });
+  /** One merge at a time. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = turn.then(work);
+    turn = mine.catch(() => {});
+    return mine;
+  }
+
+  async function merge(index: LexicalIndex): Promise<void> {
+    for (const _step of purge(db, index)) await rest();
+  }
+
+  /** What the thread has written back, emptying the log need not. */
+  async function empty(): Promise<void> {
+    await checkpoints?.settle();
+    emptyLog(db);
+  }
+
+  jobs.handle(
+    "purge",
+    async (job) => {
+      await inTurn(() => merge((job.payload as { index: LexicalIndex }).index));
+      await empty();
+    },
+    { tries: Infinity },
+  );
 
   return {
     marking(indexes, deletions) {
       for (const index of indexes) {
+        marked[index]++;
         jobs.queue({
           type: "purge",
           ownerId: null,
@@ -38,14 +79,21 @@ export function createPurge({ db, jobs, now }: { db: Database; jobs: Jobs; now: 
       else if (second === undefined) withMarks(db, first, deletions);
       else withMarks(db, first, () => withMarks(db, second, deletions));
     },
+    rest,
     async finish(indexes) {
-      const due = db.query("SELECT 1 FROM jobs WHERE type = 'purge' AND dedupe = ? AND state = 'queued'");
-      for (const index of indexes) {
-        if (due.get(index) === null) continue;
-        await merge(index);
-        db.query("DELETE FROM jobs WHERE type = 'purge' AND dedupe = ? AND state = 'queued'").run(index);
-        emptyLog(db);
+      const job = "type = 'purge' AND dedupe = ? AND state = 'queued'";
+      const isDue = (index: LexicalIndex) => db.query(`SELECT 1 FROM jobs WHERE ${job}`).get(index) !== null;
+      const due = indexes.filter(isDue);
+      for (const index of due) {
+        await inTurn(async () => {
+          // Somebody else's merge may have taken it along.
+          if (!isDue(index)) return;
+          const before = marked[index];
+          await merge(index);
+          if (marked[index] === before) db.query(`DELETE FROM jobs WHERE ${job}`).run(index);
+        });
       }
+      if (due.length > 0) await empty();
     },
   };
 }

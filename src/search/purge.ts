@@ -13,6 +13,8 @@ export type LexicalIndex = "memories" | "episodes";
 export const MANY_ROWS = 200;
 /** Pages (about 4 kB each) that one step of a merge writes. */
 const STEP_PAGES = 64;
+/** How long steps go into one transaction: a step takes the pages that the one before it emptied, which then are written once. */
+const SLICE_MS = 12;
 
 function hasFts(db: Database, index: LexicalIndex): boolean {
   return db.query("SELECT 1 FROM sqlite_schema WHERE name = ?").get(`${index}_fts`) !== null;
@@ -35,8 +37,8 @@ export function withMarks(db: Database, index: LexicalIndex, deletions: () => vo
 }
 
 /**
- * Merges a whole index into one segment that leaves out what was deleted; the generator gives way between steps of a few
- * milliseconds, each a transaction of its own.
+ * Merges a whole index into one segment that leaves out what was deleted; the generator gives way between transactions of
+ * some milliseconds.
  *
  * FTS5 drops the marks (which hold the deleted words) only when it merges into its oldest level. Its optimise step gathers
  * segments of different levels above all of them, but merges segments of one and the same level into the next, where
@@ -55,9 +57,11 @@ export function* purge(db: Database, index: LexicalIndex): Generator<void> {
       placed.push(row);
     }
     const gathered = levelsInUse(db, index) >= 2;
-    transact(db, () => command(db, index, "merge", -STEP_PAGES));
-    yield;
-    while (transact(db, () => step(db, index))) yield;
+    let more = transact(db, () => {
+      command(db, index, "merge", -STEP_PAGES);
+      return steps(db, index);
+    });
+    for (; more; more = transact(db, () => steps(db, index))) yield;
     if (gathered) {
       transact(db, () => placed.forEach((one) => placeholder(db, index, one, true)));
       return;
@@ -66,7 +70,13 @@ export function* purge(db: Database, index: LexicalIndex): Generator<void> {
   transact(db, () => db.run(`INSERT INTO ${index}_fts (${index}_fts) VALUES ('rebuild')`));
 }
 
-/** Does a few milliseconds of merging. False when nothing is left to do. */
+/** Merges for some milliseconds. False when nothing is left to do. */
+function steps(db: Database, index: LexicalIndex): boolean {
+  const until = performance.now() + SLICE_MS;
+  while (step(db, index)) if (performance.now() > until) return true;
+  return false;
+}
+
 function step(db: Database, index: LexicalIndex): boolean {
   const changes = db.query<{ n: number }, []>("SELECT total_changes() AS n");
   const before = changes.get()!.n;

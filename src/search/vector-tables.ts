@@ -275,15 +275,10 @@ function createVectorTable(db: Database, space: Space, part: Part): void {
 function connectSpace(db: Database, space: Space): void {
   for (const part of parts) {
     const table = vectorTable(space, part);
-    // vec0 leaves the bytes of a deleted vector in its chunk, so they are overwritten first.
-    const zero =
-      space.quantization === "int8" ? `vec_int8(zeroblob(${space.dim}))` : `zeroblob(${space.dim * 4})`;
-    const wipe = space.vec0
-      ? `UPDATE ${table} SET embedding = ${zero} WHERE rowid = old.item + old.window * ${WINDOW};`
-      : "";
+    // vec0 overwrites the vector's bytes in its chunk, and deletes the chunk with its last row.
     db.run(`CREATE TEMP TRIGGER IF NOT EXISTS ${table}_gone AFTER DELETE ON main.vec_items
       WHEN old.space = ${space.id} AND old.part = '${part}' BEGIN
-      ${wipe} DELETE FROM ${table} WHERE rowid = old.item + old.window * ${WINDOW}; END`);
+      DELETE FROM ${table} WHERE rowid = old.item + old.window * ${WINDOW}; END`);
   }
 }
 
