@@ -4,7 +4,7 @@ import type { Engine } from "../engine.ts";
 import { kinds } from "../memory/types.ts";
 import { ownerName } from "../schemas/common.ts";
 import { contextPackage, externalId, rowId, searchText } from "../schemas/conversations.ts";
-import { maxTokens } from "../schemas/memory.ts";
+import { maxTokens, rankedLimit } from "../schemas/memory.ts";
 import { operation, type Operation } from "./operation.ts";
 
 export function contextOperations({ context }: Engine): Operation[] {
@@ -23,7 +23,7 @@ export function contextOperations({ context }: Engine): Operation[] {
         sessionId: rowId.exactOptional(),
         externalId: externalId.exactOptional(),
         kinds: z.array(z.enum(kinds)).min(1).max(4).exactOptional(),
-        limit: z.int().min(1).max(100).default(20),
+        limit: rankedLimit,
         maxTokens: maxTokens.exactOptional(),
         apiKeyId: ownerName.exactOptional(),
       }),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Engine } from "../engine.ts";
 import { AppError } from "../error.ts";
 import { count, text, time } from "../schemas/common.ts";
-import { found, maxTokens, sessionName, showFound, strategy } from "../schemas/memory.ts";
+import { found, maxTokens, rankedLimit, sessionName, showFound, strategy } from "../schemas/memory.ts";
 import { engineStatus } from "../schemas/status.ts";
 import type { Models } from "../upstream/models.ts";
 import type { Providers } from "../upstream/providers.ts";
@@ -32,7 +32,7 @@ export function retrievalOperations({ engine, providers, models }: RetrievalDeps
         query: text({ min: 0, max: 65_536 }),
         strategy: strategy.exactOptional(),
         maxTokens: maxTokens.exactOptional(),
-        limit: z.int().min(1).max(100).default(20),
+        limit: rankedLimit,
         sessionId: sessionName.exactOptional(),
         asOf: time.exactOptional(),
       }),

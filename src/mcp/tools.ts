@@ -15,6 +15,7 @@ import {
   memoryId,
   memoryType,
   metadata,
+  rankedLimit,
   sessionName,
   showFound,
 } from "../schemas/memory.ts";
@@ -70,7 +71,7 @@ export const tools: readonly AnyTool[] = [
       query: text({ min: 0, max: 65_536 }).exactOptional(),
       type: memoryType.exactOptional(),
       maxTokens: maxTokens.exactOptional(),
-      limit: z.int().min(1).max(100).default(20),
+      limit: rankedLimit,
       apiKeyId,
     }),
     output: z.strictObject({

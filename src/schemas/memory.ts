@@ -13,6 +13,13 @@ export const memoryId = z.uuid().toLowerCase();
 export const sessionName = text({ max: limits.sessionId }).meta({
   description: "The client's own id of a session.",
 });
+/** How many rows a retrieval gives. */
+export const rankedLimit = z
+  .int()
+  .min(1)
+  .max(100)
+  .default(20)
+  .meta({ description: "Rows that are ranked. Standing memories come besides." });
 export const content = text({ max: limits.content });
 export const key = text({ max: limits.key }).meta({
   description: "Stable upsert key, for example `preference:editor`.",
