@@ -167,7 +167,7 @@ describe("whatever is stored, changed, moved and deleted", () => {
         const db = open();
         const { find } = createTextFinder(db, { fewRows: -1 });
         let asked = 0;
-        for (const one of steps) {
+        for (const [at, one] of steps.entries()) {
           const seqs = db.query<{ seq: number }, []>("SELECT seq FROM memories ORDER BY seq").all();
           const seq = seqs[one.which % Math.max(1, seqs.length)]?.seq ?? 0;
           const set = (sql: string, ...values: (string | number | null)[]) =>
@@ -177,7 +177,7 @@ describe("whatever is stored, changed, moved and deleted", () => {
             // The same time for some, and some older than those before.
             const createdAt = clock - (one.n % 4) * 1000;
             clock += one.n % 3;
-            const key = one.other === null ? null : `${one.other} ${clock} ${seqs.length}`;
+            const key = one.other === null ? null : `${one.other} ${at}`;
             add(db, 1 + (one.n % 3), { ...of, content: one.content, key, createdAt });
           } else if (one.act === "edit")
             set("content = ?, updated_at = ?", one.content, clock - (one.n % 4) * 500);
