@@ -77,6 +77,8 @@ describe("namedThings", () => {
     "小さな印刷会社で働いています。",
     "What is the name of my sister?",
     "My dad is American.",
+    "We decided to use Plan B.",
+    "We decided to adopt Bella from the shelter.",
     "My mother is Jewish.",
     "My brother is CEO of Acme.",
     "My boss is Director of Sales.",

@@ -43,6 +43,9 @@ describe("statements", () => {
     ["I just got a new job at Globex!", "identity+ identity:employer: Works at Globex"],
     ["My company is called Tyrell", "identity+ identity:my_company: Company: Tyrell"],
     ["I no longer work with PHP", "pattern- pattern:work_with_php: No longer: work with PHP"],
+    ["Ich arbeite seit 2019 bei SAP.", "identity+ identity:employer: Arbeitet bei SAP"],
+    ["Ich bin bei Bosch angestellt.", "identity+ identity:employer: Arbeitet bei Bosch"],
+    ["My sister's called Jo.", "identity+ identity:my_sister: Sister: Jo"],
     ["Ich arbeite in Leipzig.", "identity+ identity:in_leipzig: Arbeitet in Leipzig"],
     ["My parrot is called Rio", "identity+ identity:my_parrot: Parrot: Rio"],
     [
@@ -115,6 +118,7 @@ describe("what is no statement", () => {
     "In the novel, I live in Rome.",
     "Fasse zusammen: Ich wohne in Graz.",
     "My company is hiring.",
+    "My boss's called me twice.",
     "Let's role-play. My name is Rex and I hate cats.",
     "From: Bea\nSubject: flat\n\nI live upstairs and I decided to move.",
     "Ana: I prefer trains\nLuc: I prefer planes\n\nwho is right?",

@@ -46,6 +46,9 @@ const NAMED = new RegExp(
 const DENSE_NAME = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ーA-Za-z0-9・]{2,12}$/u;
 /** "A small printing company" in scripts without capitals: a counted or described thing has no name of its own. */
 const SOME = /^(?:一|某|那|这)|[なのい](?=\p{Script=Han})/u;
+/** "Plan B", "Gen Z": one of a kind, not a name. */
+const NUMBERED =
+  /^(?:Option|Plan|Type|Typ|Gen|Version|Phase|Step|Method|Chapter|Issue|Team|Building|Room|Apartment) (?:\p{Lu}|\p{N}+)$/u;
 /** What may follow a name: nothing, a pause, or a word that begins something else. */
 const REST =
   /^(?:$|[,;:.!?()–—-]|\s[(–—-]| (?:as|for|since|in|on|at|with|instead|over|because|from|who|which|now|these days|als|seit|für|comme|depuis|pour|como|desde|para|come|da quando|per|sinds|voor)\b| (?:and|und|et|y|e|en) \p{Ll})/u;
@@ -60,6 +63,7 @@ function nameIn(value: string, lang: Lang): string | null {
   const lower = first.toLowerCase();
   if (name.length < 2 || commonNames.has(lower) || stopWords(lang).has(lower)) return null;
   if (lang === "de" && name === first && isGermanNoun(lower)) return null;
+  if (NUMBERED.test(name)) return null;
   return name;
 }
 
@@ -95,7 +99,9 @@ function fromFact(fact: Fact, text: string): NamedThing | null {
   // "use X" decides for a tool; German writes every noun with a capital, so none can be told from a name.
   if (fact.category === "decision" && lang !== "de") {
     const used = /^(?:use|adopt|usar|utiliser|usare|gebruiken) (.+)$/.exec(value);
-    return used === null ? null : made(used[1] ?? "", lang, "tool", "uses");
+    const tool = used === null ? null : made(used[1] ?? "", lang, "tool", "uses");
+    // "Adopt Bella from the shelter", "use Anna as an example".
+    return tool !== null && isGivenName(tool.name.toLowerCase()) ? null : tool;
   }
   return null;
 }

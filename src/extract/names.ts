@@ -68,6 +68,7 @@ export const noNames = words(`
   labrador lab retriever poodle beagle husky bulldog corgi dachshund chihuahua pug rottweiler shepherd terrier collie golden
   border spaniel siamese bengal sphynx ragdoll maine tabby calico himalayan burmese birman dalmatian doberman
   pomeranian schnauzer greyhound mastiff pitbull mutt mixed newfoundland bernese shiba akita samoyed
+  orange grey gray ginger boomer millennial adhd team duolingo youtube mother father
   army navy marines retired half pure
   italien italienne français française allemand allemande anglais anglaise espagnol espagnole américain américaine belge suisse
   portugais portugaise russe chinois chinoise japonais japonaise marocain marocaine algérien algérienne tunisien tunisienne

@@ -14,7 +14,7 @@ const REPORT =
 export const german: Language = {
   lang: "de",
   adverbs:
-    "wirklich|echt|sehr|total|absolut|richtig|einfach|auch|ja|halt|eben|eigentlich|persönlich|grundsätzlich|generell|besonders|am liebsten|immer noch|noch|schon|schon immer|immer|ganz|so|nur|eher|meistens|normalerweise|jetzt|nun|nämlich|gerade|aktuell|derzeit|momentan|zurzeit|seit kurzem|seit \\S+ \\S+|inzwischen|mittlerweile|ehrlich gesagt|ziemlich|überaus|wahnsinnig|unheimlich|bitte|mal|also|doch|selbst|beruflich|hauptberuflich|von beruf|endlich|letztlich|schließlich|am ende|nach langem überlegen|dann|deshalb|daher|definitiv|auf jeden fall|wohl|künftig|ab jetzt|doch lieber|lieber|zusätzlich|hier|dafür",
+    "wirklich|echt|sehr|total|absolut|richtig|einfach|auch|ja|halt|eben|eigentlich|persönlich|grundsätzlich|generell|besonders|am liebsten|immer noch|noch|schon|schon immer|immer|ganz|so|nur|eher|meistens|normalerweise|jetzt|nun|nämlich|gerade|aktuell|derzeit|momentan|zurzeit|seit (?:\\d{4}|kurzem|heute|gestern|januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)|seit \\S+ (?!(?:bei|beim|in|im|für|als|an|am|mit|auf)\\b)\\S+|inzwischen|mittlerweile|ehrlich gesagt|ziemlich|überaus|wahnsinnig|unheimlich|bitte|mal|also|doch|selbst|beruflich|hauptberuflich|von beruf|endlich|letztlich|schließlich|am ende|nach langem überlegen|dann|deshalb|daher|definitiv|auf jeden fall|wohl|künftig|ab jetzt|doch lieber|lieber|zusätzlich|hier|dafür",
   say: {
     preference: { "+": "Mag {value}", "-": "Mag nicht: {value}" },
     decision: { "+": "Entschieden: {value}", "-": "Dagegen entschieden: {value}" },
@@ -590,6 +590,16 @@ export const german: Language = {
       slot: "employer",
       head: "(?:(?:ich arbeite|(?<=\\S )arbeite ich|ich bin (?:\\w+ )?(?:angestellt|beschäftigt|tätig)|ich jobbe) <a>(?:als [^,;!?]{1,40}? )?(?:bei|beim|für|in(?! <A>)|im|an|am)(?: der| dem| den)?|mein arbeitgeber ist|ich bin (?:angestellt|beschäftigt) bei(?: der| dem)?)",
       not: "(?:mich|dich|ihn|sie|uns|diese\\w*|einem? (?:bug|fehler|problem|projekt|text|artikel|skript|script|ticket|feature|thema|vortrag)|eine[mr]? (?:idee|lösung|funktion|aufgabe|hausarbeit|bewerbung|präsentation)|home[- ]?office|moment|projekt|meiner? (?:bachelor|master|bewerbung|these|präsentation|hausarbeit)\\w*|meinem (?:text|projekt|code|lebenslauf)|zug|dunkeln|terminal|hintergrund|wochenende|abend|team|stehen|sitzen|bett|garten|drei|zwei|montag|freitag|einer lösung|geld)\\b",
+      say: "Arbeitet bei {value}",
+    },
+    {
+      id: "employed",
+      family: "identity",
+      polarity: "+",
+      slot: "employer",
+      head: "ich bin <a>(?:bei|beim)(?: der| dem)?(?= <A>)",
+      tail: " (?:angestellt|beschäftigt|tätig)\\b",
+      tight: true,
       say: "Arbeitet bei {value}",
     },
     {

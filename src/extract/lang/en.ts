@@ -643,7 +643,7 @@ export const english: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: "(?:my|our) (?<thing>[^.,;:!?()\"“”\\n]{2,50}?)(?:(?:'s|s'|s)? (?<be>names? (?:is|are))|(?<be2> (?:is|are) (?:called|named)|(?: goes by| answers to)))",
+      head: "(?:my|our) (?<thing>[^.,;:!?()\"“”\\n]{2,50}?)(?:(?:'s|s'|s)? (?<be>names? (?:is|are))|(?<be2> (?:is|are) (?:called|named)|'s called(?= <A>)|(?: goes by| answers to)))",
       not: "(?:not|on|in|at|the same|all|too|very|missing|wrong|so|that|this|misspelled|it|when|if|by|after|before|because|every|from|a (?:mess|problem)|unknown)\\b",
       say: "{thing}: {value}",
     },
