@@ -151,30 +151,16 @@ export const KeyDialog = ({ draft, errors, id }: { draft: KeyDraft; errors: Erro
                 { value: "off", text: "Always off" },
               ]}
             />
-            <InputField
-              {...field}
-              name="maxTokens"
-              label={labels.maxTokens}
-              optional="optional"
-              value={draft.maxTokens}
-              more={{ inputmode: "numeric" }}
-            />
-            <InputField
-              {...field}
-              name="requestsPerMinute"
-              label={labels.requestsPerMinute}
-              optional="optional"
-              value={draft.requestsPerMinute}
-              more={{ inputmode: "numeric" }}
-            />
-            <InputField
-              {...field}
-              name="tokensPerDay"
-              label={labels.tokensPerDay}
-              optional="optional"
-              value={draft.tokensPerDay}
-              more={{ inputmode: "numeric" }}
-            />
+            {(["maxTokens", "requestsPerMinute", "tokensPerDay"] as const).map((name) => (
+              <InputField
+                {...field}
+                name={name}
+                label={labels[name]}
+                optional="optional"
+                value={draft[name]}
+                more={{ inputmode: "numeric" }}
+              />
+            ))}
             <InputField
               {...field}
               name="models"

@@ -76,6 +76,13 @@ const wires: [string, string][] = [
   ["messages", "Messages (Anthropic)"],
 ];
 
+/** With what is used where none is entered. */
+const timings = [
+  ["connectMs", "10000"],
+  ["firstByteMs", "300000"],
+  ["idleMs", "120000"],
+] as const;
+
 export const ProviderFields = ({
   form,
   draft,
@@ -171,30 +178,16 @@ export const ProviderFields = ({
             />
           </div>
           <div class="fields fields-3">
-            <InputField
-              {...field}
-              name="connectMs"
-              label={labels.connectMs}
-              optional="ms"
-              value={draft.connectMs}
-              more={{ inputmode: "numeric", placeholder: "10000" }}
-            />
-            <InputField
-              {...field}
-              name="firstByteMs"
-              label={labels.firstByteMs}
-              optional="ms"
-              value={draft.firstByteMs}
-              more={{ inputmode: "numeric", placeholder: "300000" }}
-            />
-            <InputField
-              {...field}
-              name="idleMs"
-              label={labels.idleMs}
-              optional="ms"
-              value={draft.idleMs}
-              more={{ inputmode: "numeric", placeholder: "120000" }}
-            />
+            {timings.map(([name, usual]) => (
+              <InputField
+                {...field}
+                name={name}
+                label={labels[name]}
+                optional="ms"
+                value={draft[name]}
+                more={{ inputmode: "numeric", placeholder: usual }}
+              />
+            ))}
           </div>
           <TextareaField
             {...field}
