@@ -4,7 +4,7 @@ const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/
 
 /** Common given names, in lower case. Where a capital says nothing, only these are names of people. */
 export const givenNames = words(`
-  aaron abby abdul abigail adam adele adrian ahmed aino aisha alan albert alejandro alena alessandro alex alexander
+  aaron abby abdul bella abigail adam adele adrian ahmed aino aisha alan albert alejandro alena alessandro alex alexander
   alexandra alexis alfred ali alice alicia alina alison alma amanda amelia amina amir amy ana anders andre andrea andreas
   andrew andré anette angela angelika anika anita anja anjali ann anna anne annette annika anouk anthony antje anton antonia
   antonio antti arjun arne arnold arthur arun astrid aurora axel ayse ayşe barbara bastian bea beate beatrice beatriz ben
