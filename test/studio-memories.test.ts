@@ -175,10 +175,19 @@ describe("archiving and deleting", () => {
     const sent = await visitor.post("/dashboard/memory/act", { archive: id }, { part: true });
     expect(sent.html).toContain(`<hx-partial hx-target="#m-${id}" hx-swap="delete swap:180ms">`);
     expect(sent.html).toContain(`action="/dashboard/memory/${id}/unarchive"`);
+    const { total } = (await box.call("GET", "/api/memory?status=active")).body as { total: number };
+    expect(sent.html).toContain(`<span id="memory-count">${total} memories, newest first</span>`);
     expect((await memoryOf(id))?.["status"]).toBe("archived");
     const undone = await visitor.post(`/dashboard/memory/${id}/unarchive`, {}, { part: true });
     expect(undone.html).toContain("Likes the old printer");
     expect((await memoryOf(id))?.["status"]).toBe("active");
+  });
+
+  test("the last one of a list leaves the words of an empty list", async () => {
+    const id = await remember(box, "Collects quaint thimbles");
+    const from = "/dashboard/memory?q=thimbles";
+    const sent = await visitor.post("/dashboard/memory/act", { archive: id }, { part: true, from });
+    expect(sent.html).toContain("Nothing matches “thimbles”");
   });
 
   test("without script the undo stands on the page one comes back to", async () => {

@@ -54,7 +54,7 @@ describe("memory settings", () => {
       { part: true },
     );
     expect(bad.status).toBe(422);
-    expect(bad.html).toContain("Must be at least retentionDays (90).");
+    expect(bad.html).toContain("Must be at least the retention (90).");
   });
 
   test("back to defaults", async () => {
@@ -227,6 +227,7 @@ describe("engine", () => {
     );
     expect(half.status).toBe(422);
     expect(half.html).toContain('value="http://127.0.0.1:9/v1"');
+    expect(half.html).toContain("The base URL and the model are set together or not at all.");
     await visitor.post("/dashboard/memory/engine/source", {
       part: "custom",
       customBaseUrl: "http://127.0.0.1:9/v1",

@@ -258,7 +258,8 @@ export const RotateDialog = ({ item }: { item: KeyView }) => (
 export const RevokeDialog = ({ item }: { item: KeyView }) => (
   <Ask title={`Revoke “${cut(item.name, 40)}”?`} item={item} verb="revoke" danger button="Revoke">
     <p class="prose">
-      Clients that use <code>{item.prefix}</code> are refused from now on. This cannot be undone.
+      Clients that use <code>{item.prefix}</code> are refused from now on. Its memories stay unless you take
+      them along.
     </p>
     <label class="inline">
       <input type="checkbox" name="memories" value="true" /> Delete{" "}

@@ -183,6 +183,11 @@ export const News = ({
   );
 };
 
+/** Drawn again alone when a row leaves the list. */
+export const MemoryCount = ({ total }: { total: number }) => (
+  <span id="memory-count">{count(total, "memory", "memories")}, newest first</span>
+);
+
 export const MemoryList = ({ rows, total, from, filters, owners, editing }: MemoryListProps) => (
   <section class="panel" id="memory-list" aria-label="Memories">
     {rows.length === 0 ? (
@@ -191,7 +196,7 @@ export const MemoryList = ({ rows, total, from, filters, owners, editing }: Memo
       <>
         <div class="list-head">
           <input class="pick-all" type="checkbox" data-check-all aria-label="Select all on this page" />
-          <span>{count(total, "memory", "memories")}, newest first</span>
+          <MemoryCount total={total} />
           {from === 0 && rows[0] ? <News filters={filters} after={rows[0].createdAt} found={false} /> : null}
           <span class="push col-uses">Used</span>
           <span class="col-when">Learned</span>

@@ -48,7 +48,7 @@ export const QdrantState = ({ form, health }: { form: QdrantForm; health: Qdrant
         </Banner>
       ) : health.error === "not_configured" ? (
         <Banner icon="info">
-          <p>Enter a host to use Qdrant.</p>
+          <p>Enter a host and save it: the test asks what is saved.</p>
         </Banner>
       ) : (
         <Banner kind="bad">

@@ -210,9 +210,17 @@ export function leave(c: StudioContext, to: string, done?: Done): Response {
   return c.redirect(to, 303);
 }
 
+/** What the API calls by the names of its fields, in the words of the forms. */
+const WORDS: [name: RegExp, word: string][] = [
+  [/\bcustomBaseUrl and customModelId\b/, "the base URL and the model"],
+  [/\bmust be null\b/, "must be empty"],
+  [/\bretentionDays\b/, "the retention"],
+  [/\brerankEnabled is true\b/, "results are reranked"],
+];
+
 /** "must have at most 200 characters" → "Must have at most 200 characters." */
 const sentence = (text: string): string => {
-  const trimmed = text.trim();
+  const trimmed = WORDS.reduce((said, [name, word]) => said.replace(name, word), text.trim());
   const start = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.!?]$/.test(start) ? start : `${start}.`;
 };

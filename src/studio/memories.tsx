@@ -9,7 +9,7 @@ import { memoryChanges, newMemory } from "../schemas/memory.ts";
 import { check } from "../validate.ts";
 import { Partial } from "../../views/actions.tsx";
 import { memoryHref } from "../../views/format.ts";
-import { type MemoryFilters, News, PAGE_SIZE } from "../../views/memories.tsx";
+import { MemoryCount, News, PAGE_SIZE } from "../../views/memories.tsx";
 import {
   AddDialog,
   BulkDeleteDialog,
@@ -168,22 +168,27 @@ export function memoriesRoutes(app: Hono<Env>, deps: StudioDeps): void {
     }
   });
 
-  /** What one row looks like after a change: gone from the list it does not belong to any more, else drawn again. */
-  const rowPart = (memory: Memory, filters: MemoryFilters): Child => {
+  /**
+   * One row after a change, and the numbers that change with it: gone from the list it does not belong to any more, else
+   * drawn again. The last one of a list leaves what an empty list says.
+   */
+  const rowParts = async (c: StudioContext, memory: Memory): Promise<Child> => {
+    const filters = filtersHere(c);
     const stays = filters.status === "any" || memory.status === (filters.status || "active");
+    const { list, stats } = await readList(deps, { ...filters, page: 1 });
+    if (!stays && list.total === 0) return listParts(c, deps);
     return (
-      <Partial target={`#m-${memory.id}`} swap={stays ? "outerHTML" : "delete swap:180ms"}>
-        {stays ? row(memory, "more") : null}
-      </Partial>
-    );
-  };
-
-  const statsPart = async (c: StudioContext): Promise<Child> => {
-    const { stats } = await readList(deps, { ...filtersHere(c), page: 1 });
-    return (
-      <Partial target="#memory-stats">
-        <StatsBoard stats={stats} health={lastHealth(deps)} />
-      </Partial>
+      <>
+        <Partial target={`#m-${memory.id}`} swap={stays ? "outerHTML" : "delete swap:180ms"}>
+          {stays ? row(memory, "more") : null}
+        </Partial>
+        <Partial target="#memory-count">
+          <MemoryCount total={list.total} />
+        </Partial>
+        <Partial target="#memory-stats">
+          <StatsBoard stats={stats} health={lastHealth(deps)} />
+        </Partial>
+      </>
     );
   };
 
@@ -192,12 +197,8 @@ export function memoriesRoutes(app: Hono<Env>, deps: StudioDeps): void {
     const { memory } = await memories.update({ owner: null, id, patch });
     if (!isPart(c)) return finish(c, { code: done, id });
     // An undone archiving comes from a toast: its row is not there to be drawn again.
-    const parts = verb === "unarchive" ? await listParts(c, deps) : rowPart(memory, filtersHere(c));
-    return finish(
-      c,
-      { code: done, id },
-      { parts: [parts, verb === "unarchive" ? null : await statsPart(c)] },
-    );
+    const parts = verb === "unarchive" ? await listParts(c, deps) : await rowParts(c, memory);
+    return finish(c, { code: done, id }, { parts });
   };
 
   app.post("/dashboard/memory/act", async (c) => {

@@ -333,7 +333,7 @@ describe("a filled box", () => {
     await page.locator("#qdrant-form").getByRole("button", { name: "Save" }).click();
     await page.locator("#q-port-e").waitFor();
     await page.locator("#qdrant-form").getByRole("button", { name: "Test connection" }).click();
-    await page.getByText("Enter a host to use Qdrant.").waitFor();
+    await page.getByText("Enter a host and save it").waitFor();
   });
 
   test("settings: memory off and on, a group with a mistake, defaults", async () => {
