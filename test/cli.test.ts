@@ -136,7 +136,7 @@ test("help, version and completions", async () => {
   expect((await recollect(["completion", "tcsh"])).code).toBe(2);
 });
 
-test("serve prints what is shown once, answers, ends on SIGTERM, and keeps its folder private", async () => {
+async function startDemo() {
   const child = Bun.spawn(
     [process.execPath, join(import.meta.dir, "../src/main.ts"), "serve", "--port", "0", "--demo"],
     {
@@ -152,6 +152,11 @@ test("serve prints what is shown once, answers, ends on SIGTERM, and keeps its f
     if (done) throw new Error(`ended early: ${banner}`);
     banner += new TextDecoder().decode(value);
   }
+  return { child, banner };
+}
+
+test("serve prints what is shown once, answers, ends on SIGTERM, and keeps its folder private", async () => {
+  const { child, banner } = await startDemo();
   const url = /API +(http:\S+)\/v1/.exec(banner)![1]!;
   expect(banner).toMatch(/API key +rk-\S+/);
   expect(banner).toMatch(/Management +rm-\S+/);
@@ -160,4 +165,22 @@ test("serve prints what is shown once, answers, ends on SIGTERM, and keeps its f
   expect(await child.exited).toBe(0);
   expect(statSync(join(dir, "data")).mode & 0o777).toBe(0o700);
   expect(existsSync(join(dir, "data", "server.json"))).toBe(false);
+});
+
+test("the demo's commands work as printed when it is started again, too", async () => {
+  const first = await startDemo();
+  first.child.kill("SIGTERM");
+  await first.child.exited;
+  const { child, banner } = await startDemo();
+  const url = /API +(http:\S+)\/v1/.exec(banner)![1]!;
+  const make = /^ {2}(export RECOLLECT_API_KEY=.*)$/m.exec(banner)![1]!;
+  const header = / -H ("Authorization: [^"]*")/.exec(banner)![1]!;
+  const shell = Bun.spawnSync(["sh", "-c", `${make}; printf %s ${header}`], {
+    env: { PATH: process.env["PATH"] ?? "", HOME: dir },
+  });
+  const authorization = shell.stdout.toString().replace("Authorization: ", "");
+  expect(authorization).toMatch(/^Bearer rk-/);
+  expect((await fetch(`${url}/v1/models`, { headers: { authorization } })).status).toBe(200);
+  child.kill("SIGTERM");
+  await child.exited;
 });

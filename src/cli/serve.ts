@@ -78,16 +78,28 @@ function banner(call: Call, config: Config, server: Server): void {
     "",
   ];
   for (const line of lines) call.print(line);
-  if (call.flags["demo"] === true) for (const line of tryIt(server)) call.print(line);
+  if (call.flags["demo"] === true) for (const line of tryIt(call, config, server)) call.print(line);
 }
 
 /** What to type to see the first recall. */
-function tryIt(server: Server): string[] {
-  const key = server.first.apiKey?.secret ?? "$RECOLLECT_API_KEY";
+function tryIt(call: Call, config: Config, server: Server): string[] {
+  const secret = server.first.apiKey?.secret;
+  // In double quotes: the shell puts the variable in.
+  const key =
+    secret === undefined ? '"Authorization: Bearer $RECOLLECT_API_KEY"' : `'Authorization: Bearer ${secret}'`;
+  const create = `${call.world.self.map(quoted).join(" ")} key create demo --data-dir ${quoted(config.dataDir)}`;
   const chat = (text: string) =>
-    `  curl -s ${server.url}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\\n` +
+    `  curl -s ${server.url}/v1/chat/completions -H ${key} -H 'Content-Type: application/json' \\\n` +
     `    -d '{"model":"demo/echo","messages":[{"role":"user","content":"${text}"}]}'`;
   return [
+    ...(secret === undefined
+      ? [
+          "The API key was shown at the first start; this makes another:",
+          "",
+          `  export RECOLLECT_API_KEY=$(${create})`,
+          "",
+        ]
+      : []),
     "Tell it something, then ask in a new conversation:",
     "",
     chat("My favourite editor is Helix."),
@@ -96,3 +108,7 @@ function tryIt(server: Server): string[] {
     "",
   ];
 }
+
+/** As a word of a shell. */
+const quoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
