@@ -111,7 +111,7 @@ test("what is marked while a merge is under way has a merge of its own", async (
   const jobs = createJobs({ db, log: silentLog, now: Date.now, leaseName: "test" });
   let rests = 0;
   const rest = async () => void rests++;
-  const one = createPurge({ db, jobs, now: Date.now, checkpoints: { pace: rest, settle: async () => {} } });
+  const one = createPurge({ db, jobs, now: Date.now, checkpoints: { pace: rest, empty: async () => false } });
   const remove = (n: number) =>
     transact(db, () =>
       one.marking(["episodes"], () =>

@@ -12,9 +12,9 @@ const CHANGES = 300;
 const REST_MS = 1000;
 /** Pages of the log from which on a commit writes it back after all, should the thread not keep up: 64 MB. */
 const MOST_PAGES = 16_000;
-/** From where on work that paces itself waits for the thread, and what commits do then meanwhile: 128 MB, 160 MB. */
-const LONG_PAGES = 32_000;
-const MOST_PACED_PAGES = 40_000;
+/** The same while work paces itself, and from where on it waits for the thread: 192 MB, 160 MB. */
+const MOST_PACED_PAGES = 48_000;
+const LONG_PAGES = 40_000;
 
 export type Checkpoints = ReturnType<typeof createCheckpoints>;
 
@@ -23,37 +23,40 @@ export function createCheckpoints(db: Database, file: string) {
   const changes = db.prepare<{ n: number }, []>("SELECT total_changes() AS n");
   let timer: ReturnType<typeof setTimeout> | null = null;
   let thread: Worker | null = null;
-  let pass: PromiseWithResolvers<void> | null = null;
+  let pass: PromiseWithResolvers<boolean> | null = null;
   let done = changes.get()!.n;
   let seen = done;
   let wait = EVERY_MS;
   let most = 0;
+  let paced = false;
 
   function look(): void {
     const { n } = changes.get()!;
     wait = n === seen && n - done < CHANGES ? Math.min(wait * 2, REST_MS) : EVERY_MS;
     seen = n;
     timer = setTimeout(look, wait);
+    if (thread !== null && !paced) limit(MOST_PAGES);
+    paced = false;
     if (pass === null && n - done >= CHANGES) void begin();
   }
 
-  function begin(): Promise<void> {
+  function begin(empty = false): Promise<boolean> {
     done = changes.get()!.n;
     pass = Promise.withResolvers();
     const { promise } = pass;
     thread ??= open();
-    thread.postMessage({ file });
+    thread.postMessage({ file, empty });
     return promise;
   }
 
-  function ended(): void {
-    pass?.resolve();
+  function ended(emptied: boolean): void {
+    pass?.resolve(emptied);
     pass = null;
   }
 
   function open(): Worker {
     const made = new Worker(threadAddress("db/checkpoint-thread.ts"), { smol: true });
-    made.onmessage = ended;
+    made.onmessage = ({ data }) => ended(data === true);
     made.onerror = (event) => {
       event.preventDefault?.();
       // Back to SQLite's own way.
@@ -67,7 +70,7 @@ export function createCheckpoints(db: Database, file: string) {
     if (timer !== null) clearTimeout(timer);
     timer = null;
     thread?.terminate();
-    ended();
+    ended(false);
     limit(1000);
   }
 
@@ -82,23 +85,29 @@ export function createCheckpoints(db: Database, file: string) {
   /** Pages of the log when the thread last caught up; they count again once the log has begun anew. */
   let caughtUp = 0;
 
-  /** Resolves when the thread has written back what the log holds now; the next write then begins the log anew. */
-  async function settle(): Promise<void> {
-    // A pass that is under way may have begun before the last change; one that another caller begins after it has not.
-    await pass?.promise;
-    if (timer !== null) await (pass?.promise ?? begin());
-    if (timer === null) return;
-    caughtUp = length.get()!.log;
-    limit(MOST_PAGES);
+  /** Has the thread write back what the log holds now, and empty it. False: it could not, or there is none. */
+  async function empty(): Promise<boolean> {
+    // A pass that is under way may have begun before the last change.
+    while (pass !== null) await pass.promise;
+    return timer !== null && (await begin(true));
   }
 
-  /** Call it between two commits of long work, and `settle` at its end: no commit then writes back a log that grew long. */
+  /** Waits until the thread has written back what the log holds now; the next write then begins the log anew. */
+  async function catchUp(): Promise<void> {
+    await pass?.promise;
+    if (timer !== null) await (pass?.promise ?? begin());
+    if (timer !== null) caughtUp = length.get()!.log;
+  }
+
+  /** Call it between two commits of long work: none of them then writes back a log that grew long. */
   async function pace(): Promise<void> {
     if (thread === null || timer === null) return;
     const { log } = length.get()!;
     if (log < caughtUp) caughtUp = 0;
-    if (log - caughtUp > LONG_PAGES) await settle();
-    if (timer !== null) limit(MOST_PACED_PAGES);
+    if (log - caughtUp > LONG_PAGES) await catchUp();
+    if (timer === null) return;
+    paced = true;
+    limit(MOST_PACED_PAGES);
   }
 
   return {
@@ -107,6 +116,6 @@ export function createCheckpoints(db: Database, file: string) {
     },
     stop,
     pace,
-    settle,
+    empty,
   };
 }

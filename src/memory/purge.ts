@@ -20,7 +20,7 @@ export type PurgeDeps = {
   jobs: Jobs;
   now: () => number;
   /** Writes the log back beside the work; null: that happens in the work. */
-  checkpoints: Pick<Checkpoints, "pace" | "settle"> | null;
+  checkpoints: Pick<Checkpoints, "pace" | "empty"> | null;
 };
 
 /** The job is for a process that died; in this one the purge runs when its deletions are done. */
@@ -47,10 +47,9 @@ export function createPurge({ db, jobs, now, checkpoints }: PurgeDeps): Purge {
     for (const _step of purge(db, index)) await rest();
   }
 
-  /** What the thread has written back, emptying the log need not. */
+  /** Nothing deleted is left in the log. Other calls are answered meanwhile, where a thread does it. */
   async function empty(): Promise<void> {
-    await checkpoints?.settle();
-    emptyLog(db);
+    if ((await checkpoints?.empty()) !== true) emptyLog(db);
   }
 
   jobs.handle(
