@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCli } from "./support/cli.ts";
@@ -200,4 +200,17 @@ test("doctor does not call a box well whose provider cannot be reached", async (
   expect(code).toBe(0);
   expect(out).toContain("warn  upstream gone");
   expect(out).toEndWith("\nRecollect itself works; 1 warning above.\n");
+});
+
+test("an import of which nothing could be taken fails, and says how another program's file is read", async () => {
+  await recollect(["key", "create", "me"]);
+  const file = join(dir, "conversations.json");
+  writeFileSync(file, JSON.stringify([{ title: "Old", mapping: {} }]));
+  const { out, err, code } = await recollect(["memory", "import", file]);
+  expect([code, out]).toEqual([1, "0 created, 0 updated, 0 unchanged, 1 refused.\n"]);
+  expect(err).toContain(
+    "line 1: must be an object\nrecollect: Nothing was imported. A file of another program needs --from mem0|chatgpt|",
+  );
+  writeFileSync(file, '{"format":"recollect/1"}\n');
+  expect((await recollect(["memory", "import", file])).code).toBe(0);
 });

@@ -5,6 +5,7 @@ import { exportStream, importStream } from "../data/transfer.ts";
 import { createKey, findKey } from "../db/keys.ts";
 import { memorySettingsPatch } from "../memory/settings-schema.ts";
 import { writeMemorySettings } from "../db/settings-write.ts";
+import { AppError } from "../error.ts";
 import { formats } from "../importers/read.ts";
 import type { Format } from "../importers/read.ts";
 import type { Piece } from "../importers/types.ts";
@@ -67,6 +68,10 @@ export async function importFrom(call: Call, engine: CliEngine, owner: string, f
   if (redacted > 0) call.world.stderr.write(`${redacted} secret(s) were redacted.\n`);
   const what = format === null ? "line" : "item";
   for (const { line, message } of refused) call.world.stderr.write(`${what} ${line}: ${message}\n`);
+  if (refusedCount > 0 && created + updated + unchanged === 0) {
+    const hint = format === null ? ` A file of another program needs --from ${formats.join("|")}.` : "";
+    throw new AppError("invalid_request", `Nothing was imported.${hint}`);
+  }
 }
 
 async function bytesOf(call: Call, file: string): Promise<ReadableStream<Uint8Array>> {
