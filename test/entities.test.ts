@@ -118,6 +118,26 @@ describe("namedThings", () => {
     const text = "Anna is my sister, and Bo is my brother. ".repeat(1500);
     expect(read(text).length).toBeGreaterThan(1);
   });
+
+  // Each of these makes a careless pattern take minutes; the test's own limit is what would fail.
+  test.each([
+    "\n",
+    " ",
+    ". ",
+    "Anna ",
+    "Anna, ",
+    "A-",
+    "my sister and ",
+    "Anna is my ",
+    "Mein Chef ",
+    "and A ",
+  ])(
+    "reads 64 KiB of %j",
+    (piece) => {
+      expect(read(piece.repeat(65_536 / piece.length))).toEqual([]);
+    },
+    10_000,
+  );
 });
 
 describe("setting extractEntities", () => {

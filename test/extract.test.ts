@@ -350,12 +350,13 @@ describe("any text", () => {
     "it's a not ",
     "A: b\n",
     "password is ",
+    "a-",
   ])(
     "64 KiB of %j",
     (piece) => {
       const text = piece.repeat(Math.ceil(65_536 / piece.length)).slice(0, 65_536);
       expect(extractFacts(text, "user").facts.length).toBeLessThanOrEqual(3);
     },
-    30_000,
+    10_000,
   );
 });

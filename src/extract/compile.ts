@@ -81,7 +81,7 @@ function build(language: Language): Compiled {
   // A boundary, not "no letter follows": a pattern may end in a blank, a mark or a look-ahead.
   const after = dense ? "" : `(?:(?![${WORD}])|(?<![${WORD}]))`;
   const source = (pattern: string): string =>
-    wideWords(pattern === "" ? NEVER : pattern)
+    bounded(wideWords(pattern === "" ? NEVER : pattern))
       .replaceAll("<a>", `(?:(?:${language.adverbs})${dense ? "" : "\\s+"}){0,3}`)
       .replaceAll("<b>", `(?<![${WORD}])`)
       .replaceAll("<A>", "(?-i:[A-Z\\u00c0-\\u00de])")
@@ -165,6 +165,14 @@ function dispatcher(
     cache.set(beginning, fitting);
     return fitting;
   };
+}
+
+/** A word has an end: without one, a long run of letters and hyphens is read again from every place in it. */
+function bounded(pattern: string): string {
+  return pattern.replaceAll(
+    /(?<set>\[(?:\\.|[^\]\\])*\]|\\[wS])(?<many>[+*])/g,
+    (_, set: string, many: string) => `${set}{${many === "+" ? 1 : 0},80}`,
+  );
 }
 
 /** `\\w` with accented letters, inside and outside of classes. */

@@ -243,7 +243,7 @@ function makeTurns(): Turn[] {
       .join("|");
   /** A clause begins: a text, a line, a sentence, after a comma, or after the like and "and". */
   const begin = (lang: Lang) =>
-    `(?<before>^|[.!?]\\s+|\\n\\s*|,\\s+(?:and\\s+|und\\s+|et\\s+|y\\s+|e\\s+|en\\s+)?|(?<=(?:my|meine?|unsere?|ma|mon|mi|minha|meu|mia|mio|mijn) (?:${relations(lang)}))\\s+(?:and|und|et|y|e|en)\\s+)`;
+    `(?<before>^|[.!?]\\s{1,20}|\\n[ \\t]{0,40}|,\\s{1,5}(?:(?:and|und|et|y|e|en)\\s{1,5})?|(?<=(?:my|meine?|unsere?|ma|mon|mi|minha|meu|mia|mio|mijn) (?:${relations(lang)}))\\s{1,5}(?:and|und|et|y|e|en)\\s{1,5})`;
   const end = "(?=$|[\\s.,;:!?)])";
   const turn = (lang: Lang, verb: string, say: Turn["say"]): Turn => ({
     lang,
@@ -257,7 +257,7 @@ function makeTurns(): Turn[] {
   const beside = (lang: Lang, possessive: string, say: Turn["say"]): Turn => ({
     lang,
     pattern: new RegExp(
-      `(?<before>^|[.!?]\\s+|\\n\\s*)(?:${possessive}) (?<relation>${relations(lang)}),? (?<name>${NAME})(?= \\p{Ll})`,
+      `(?<before>^|[.!?]\\s{1,20}|\\n[ \\t]{0,40})(?:${possessive}) (?<relation>${relations(lang)}),? (?<name>${NAME})(?= \\p{Ll})`,
       "gu",
     ),
     say,
