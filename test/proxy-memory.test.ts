@@ -745,6 +745,22 @@ test("the budget is at most a tenth of the model's context where that is known",
   small.close();
 });
 
+test("a receipt that is not kept is not named: errors, and replies that break off", async () => {
+  const ada = person();
+  await ada.say([], "I prefer walnut bread.");
+  for (const plan of [
+    { status: 429, body: { error: { message: "Slow down" } }, headers: { "retry-after": "60" } },
+    { text: "This one breaks off", fault: { kind: "cut" as const, after: 1 } },
+  ]) {
+    upstream.reply(() => plan);
+    const response = await ada.send([{ role: "user", content: "Which bread do I prefer?" }]);
+    expect(response.status).toBeGreaterThan(400);
+    expect(response.headers.get("x-memory-injected")).toBe("1");
+    expect(response.headers.get("x-memory-receipt")).toBeNull();
+    await response.text();
+  }
+});
+
 test("the demo shows the whole loop without a model", async () => {
   const demo = await startProxy({ demo: true });
   const say = async (content: string) =>

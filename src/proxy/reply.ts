@@ -80,7 +80,9 @@ export async function answerTurn(turn: Turn): Promise<Response> {
     const said = `The provider answered with a web page, not a reply; check the base URL of ${forwarded.upstream.id}.`;
     return failed(turn, new TransportError("protocol", said), forwarded);
   }
-  const headers = withCors(memoryHeaders(turn, forwarded, clientHeaders(answer.headers)));
+  // An error leaves its usage alone, and counting too: a receipt that is not kept is not named.
+  const kept = answer.status < 400 && !route.counting;
+  const headers = withCors(memoryHeaders(turn, forwarded, clientHeaders(answer.headers), kept));
   if (answer.status >= 400) return relayError(turn, forwarded, headers);
   const settle = (ended: Ended, ttftMs: number | null) => finish(turn, forwarded, ended, ttftMs);
   const encoding = answer.header("content-encoding");
@@ -216,7 +218,7 @@ function failed(turn: Turn, error: unknown, forwarded?: Forwarded): Response {
     );
   else addUsage(turn, forwarded ?? null, shown.status, null);
   const response = wireError(turn.route.wire, shown);
-  const headers = withCors(memoryHeaders(turn, forwarded ?? null, {}));
+  const headers = withCors(memoryHeaders(turn, forwarded ?? null, {}, left));
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
   return response;
 }

@@ -83,6 +83,7 @@ export function memoryHeaders(
   turn: Turn,
   forwarded: Forwarded | null,
   headers: Record<string, string>,
+  receipt: boolean,
 ): Record<string, string> {
   const { prepared } = turn;
   const reason = reasonOf(turn, forwarded);
@@ -90,7 +91,7 @@ export function memoryHeaders(
   headers["x-memory-injected"] = String(injected);
   headers["x-memory-tokens"] = String(injected === 0 ? 0 : prepared!.tokens);
   if (injected === 0) headers["x-memory-reason"] = reason ?? "nothing-relevant";
-  if (prepared?.receiptId) headers["x-memory-receipt"] = prepared.receiptId;
+  if (prepared?.receiptId && receipt) headers["x-memory-receipt"] = prepared.receiptId;
   headers["x-omniroute-session-id"] = asHeader(turn.sessionId);
   if (headers["x-request-id"] === undefined) headers["x-request-id"] = turn.requestId;
   return headers;
