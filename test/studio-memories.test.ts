@@ -420,3 +420,15 @@ describe("files", () => {
     expect((await visitor.get("/dashboard/memory?q=From+a+file")).html).toContain("From a file");
   });
 });
+
+test("a session that nobody named is called by what was said first in it", async () => {
+  const externalId = crypto.randomUUID();
+  await box.call("POST", "/sessions", { externalId, apiKeyId: box.keyId });
+  for (const userMessage of ["How tall is\nthe lighthouse?", "And how old?"])
+    await box.call("POST", "/episodes", { externalId, userMessage, aiResponse: "", apiKeyId: box.keyId });
+  const { html } = await visitor.get("/dashboard/activity/sessions");
+  expect(html).toContain("How tall is the lighthouse?");
+  expect(html).not.toContain(`${externalId.slice(0, 6)}…`);
+  await box.call("POST", "/sessions", { externalId: "harbour-plans", apiKeyId: box.keyId });
+  expect((await visitor.get("/dashboard/activity/sessions")).html).toContain("harbour-plans");
+});

@@ -10,15 +10,31 @@ import {
   sessionHref,
   SessionsPage,
 } from "../../views/sessions.tsx";
+import { cut } from "../../views/format.ts";
 import { frameOf, LIST_PAGE, listPage, ownerFilter, rowId } from "./activity.ts";
 import { finish, isPart, leave, readForm, show, type StudioContext, type StudioDeps } from "./context.tsx";
 
 const TURNS = 20;
+/** Ids that the proxy or a program made up. */
+const NAMELESS = /^(?:h-)?[0-9a-f-]{24,}$/i;
 const BASE = "/dashboard/activity/sessions";
 
 export function sessionsRoutes(app: Hono<Env>, deps: StudioDeps): void {
   const { conversations, related, receipts } = deps.engine;
   const management = { owner: null };
+
+  /** A session that nobody named is called by what was said first in it, since an id says nothing to a person. */
+  const named = async <One extends Session>(session: One): Promise<One> => {
+    if (session.metadata["title"] !== undefined || !NAMELESS.test(session.externalId)) return session;
+    const { data } = await conversations.listEpisodes({
+      ...management,
+      sessionId: session.id,
+      limit: 1,
+      offset: 0,
+    });
+    const title = data[0]?.userMessage.replaceAll(/\s+/g, " ").trim();
+    return title ? { ...session, metadata: { ...session.metadata, title: cut(title, 60) } } : session;
+  };
 
   /** Exchanges newest first; the engine gives them oldest first. */
   const detailOf = async (c: StudioContext, session: Session): Promise<SessionDetail> => {
@@ -74,12 +90,13 @@ export function sessionsRoutes(app: Hono<Env>, deps: StudioDeps): void {
       conversations.listSessions({ owner, limit: LIST_PAGE, offset: from }),
       id === null ? null : conversations.getSession({ ...management, id }),
     ]);
-    const shown = asked ?? list.data[0] ?? null;
+    const rows = await Promise.all(list.data.map(named));
+    const shown = asked ? await named(asked) : (rows[0] ?? null);
     return show(
       c,
       <SessionsPage
         frame={frame}
-        rows={list.data.map((session) => ({ ...session, episodes: null }))}
+        rows={rows.map((session) => ({ ...session, episodes: null }))}
         total={list.total}
         from={from}
         page={n}
