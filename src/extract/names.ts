@@ -4,47 +4,58 @@ const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/
 
 /** Common given names, in lower case. Where a capital says nothing, only these are names of people. */
 export const givenNames = words(`
-  aaron abby abdul bella abigail adam adele adrian ahmed aino aisha alan albert alejandro alena alessandro alex alexander
-  alexandra alexis alfred ali alice alicia alina alison alma amanda amelia amina amir amy ana anders andre andrea andreas
-  andrew andré anette angela angelika anika anita anja anjali ann anna anne annette annika anouk anthony antje anton antonia
-  antonio antti arjun arne arnold arthur arun astrid aurora axel ayse ayşe barbara bastian bea beate beatrice beatriz ben
-  benedikt benjamin bernd bernhard bert bettina bianca bill birgit björn bo bob boris brenda brian brigitte bruno callum camila
-  camille carina carl carla carlo carlos carmen carol carolin caroline carsten caspar catherine cecilia charles charlie
-  charlotte chiara chloe chloé chris christa christiane christina christine christoph christopher claire clara claudia claus
-  colin connor cornelia cristina daniel daniela dave david debbie deborah deepak denise dennis derek diana diane diego dieter
-  dirk dmitri dominic dominik donald doris dorothea dorothy dylan ed eddie edith eduard edward eero eleanor elena eleni eli
-  elias elif elin elina elisa elisabeth elise elizabeth ella ellen elli elmar elsa else emil emilia emilie emily emma emre
-  enrico eric erica erik erika erin ernst erwin esra esther ethan eugen eva evelyn fabian fatima fatma felicitas felix
-  fernando fiona florian frances francesca francesco francisco franz franziska fred freddie frederik frida frieda friedrich
-  fritz gabi gabriel gabriela gabriele gary gavin geoff george georg gerald gerd gerhard gertrud giorgio giovanni gisela giulia
-  gordon graham greg gregor greta guido guillaume gunnar gunther günter günther gustav hamid hamza hanna hannah hannes hans
-  harald harold harriet harry hartmut hasan hassan heather heidi heike heiko heiner heinrich heinz helen helena helga helmut
-  hendrik henri henrik henry herbert hermann hilda hilde hiroshi holger horst hubert hugo ian ibrahim ida ignacio igor ilse
-  ines inga inge ingeborg ingo ingrid irene irina iris irma isaac isabel isabell isabella isla ivan jack jackie jacob jacqueline
-  jake jakob james jamie jan jana jane janet janina janine janne jasmin jason javier jean jeff jennifer jenny jens jeremy jerry
-  jess jessica jill jim jimmy joachim joana joanna jochen joe joel johan johann johanna johannes john jon jonas jonathan jordan
-  jorge josef josefine joseph joshua josé joyce juan juha juho julia julian juliane julie juliette julius jurgen jussi justin jutta
-  jörg jürgen kai karen karin karl karla karolina karsten katarina kate katharina katherine kathleen kathrin kathy katja katrin
-  kaya keith kelly ken kenji kerstin kevin khalid kim kirsten klara klaus konrad konstantin kristin kristina kristof kurt kyle
-  lara lars laura lauren lea leah leila lena leni leo leon leonard leonie leslie levi lewis liam lilli lilly lily lina linda
-  linnea lino linus lisa lisbeth liselotte lorenz lotta lotte louis louisa louise luca lucas lucia lucie lucy ludwig luis luisa luise
-  lukas luke luna lutz lydia mads magdalena maja malte manfred manuel manuela marc marcel marco marcus mareike margaret margarete
-  margit maria marianne marie marina mario marion marissa marius marjorie mark marko markus marlene marta martha martin martina
-  mary mateo mathias mathilda matias matilda matt matteo matthew matthias maurice max maximilian maya megan mehmet mei melanie
-  melissa mia michael michaela michelle miguel mika mike mikhail mikko mila milan minh miriam mohamed mohammed moira molly
-  monica monika moritz mustafa nadia nadine naomi natalia natalie natascha nathan neil nele nelson niamh nick nicola nicolas nicole
-  niels nigel niklas niko nils nina noah noel nora norbert nuria oleg olga oliver olivia omar oskar oscar otto owen pablo paige
-  pamela paolo pascal patricia patrick paul paula pauline pedro peer pekka penny peter petra phil philip philipp philippa pia
-  pierre priya rachel rafael rahul rainer raj rajesh ralf ralph ramona raphael ravi raúl rebecca regina reinhard renate rené
-  ricardo riccardo richard rita rob robert roberta roberto robin roger roland rolf roman ron ronja rosa rosemarie ross roxana
-  ruben rudi rudolf rupert russell ruth ryan sabine sabrina said sally salma sam samantha samuel sandra sanjay sara sarah sascha
-  sean sebastian selma sergei sergio seán shannon sharon sheila shirley sibylle sid siegfried sigrid silke silvia simon simone
-  siobhan sofia solveig sonja sophia sophie stefan stefanie steffen steffi stella stephan stephanie stephen steve steven stuart
-  sue sunita susan susanne suzanne sven svenja svetlana swen sylvia sören tamara tanja tara tatjana ted teresa terry theo theodor
-  theresa thomas thorsten tiago tiina tilman tim timo tina tobias todd tom tomas tommy toni tony torben torsten tracy trevor
-  ulf ulla ulli ulrich ulrike ursula ute uwe valentin valentina valeria vanessa vera verena veronika victor victoria viktor vincent
-  viola virginia vivian volker wadim walter waltraud wang wanda wendy werner wilhelm will willi william wolf wolfgang xaver xavier
-  yan yara yasmin yasmine yuki yusuf yvonne zainab zara zoe zoë`);
+  aarav aaron abby abdul abigail adam adele adrian ahmed aino aisha alan alaric albert alejandro alena alessandro
+  alessia alex alexander alexandra alexis alfie alfred ali alice alicia alina alison alma ama amanda amara amelia
+  amina amir amy ana anders andre andrea andreas andrew andré andrés anette angela angelika anika anita anja anjali
+  ann anna anne annette annika anouk anthony antje anton antonia antonio antti aoife archie arjun arne arnold arthur
+  arun ashish astrid aurora ava axel ayse ayşe barbara bastian bea beate beatrice beatriz bella ben benedikt benjamin
+  bernd bernhard bert bettina bianca bill birgit björk björn bo bob bogdan boris brenda brent brian brigitte bruno
+  callum camila camille carina carl carla carlo carlos carmen carol carolin caroline carsten carter caspar catherine
+  cecilia cedric charles charlie charlotte chiara chidi chloe chloé chris christa christiane christina christine
+  christoph christopher cillian claire clara claudia claus clive clément colin connor cornelia cristina cyprian
+  cédric daisy damian daniel daniela dave david dean debbie deborah declan deepak deepika denise dennis derek diana
+  diane diego dieter dirk dmitri dmitry dominic dominik donald doris dorothea dorothy dragana dylan ed eddie edith
+  eduard edward eero eleanor elena eleni eli elias elif elin elina elisa elisabeth elise elizabeth ella ellen elli
+  elmar elsa else emil emilia emilie emily emma emre enrico eoin eric erica erik erika erin ernst erwin esra esther
+  ethan eugen eva evelyn fabian fatima fatma felicitas felix fernando finley fiona florean florence florent florian
+  frances francesca francesco francisco franz franziska fred freddie frederic frederik freya frida frieda friedrich
+  fritz frédéric gabi gabriel gabriela gabriele gary gavin geoff georg george gerald gerd gerhard gertrud gillian
+  giorgio giovanni girish gisela giulia giuseppe gordon grace graham grant greg gregor greta guido guillaume gunnar
+  gunther gustav gwyneth günter günther hadrian hamid hamza hanna hannah hannes hans harald harish harold harriet
+  harry hartmut hasan hassan heather heidi heike heiko heiner heinrich heinz helen helena helga helmut hendrik
+  henning henri henrik henry herbert hermann hilda hilde hiroshi hiroto holger horst hubert hugo håkon ian ibrahim
+  ida ignacio igor ilse ines inga inge ingeborg ingo ingrid ingvild inês irene irina iris irma isaac isabel isabell
+  isabella isla ivan jack jackie jacob jacqueline jake jakob jakub james jamie jan jana jane janet janina janine
+  janne jared jasmin jason javier jean jeff jennifer jenny jens jeremy jerry jess jessica jill jim jimmy jing joachim
+  joana joanna joao jochen joe joel johan johann johanna johannes john jon jonas jonathan jordan jorge josef josefine
+  joseph joshua josé joyce joão juan juha juho julia julian juliane julie juliette julius jurgen jussi justin jutta
+  jörg jürgen kai kalle karen karin karl karla karolina karsten katarina kate katharina katherine kathleen kathrin
+  kathy katja katrin kaya keith kelly ken kenji kent kerstin kevin khalid killian kim kirsten klara klaus kofi konrad
+  konstantin krish kristin kristina kristof kurt kwame kyle lara lars lasse laura lauren laurent layla lea leah leila
+  lena leni leo leon leonard leonie leslie levi lewis liam lilli lillian lilly lily lina linda ling linnea lino linus
+  lisa lisbeth liselotte lorenz lotta lotte louis louisa louise loïc luca lucas lucia lucie lucy lucía ludwig luis
+  luisa luise luiz lukas luke luna lutz lydia mads magdalena magnus maja malte manfred manish manon manuel manuela
+  marc marcel marco marcus mareike margaret margarete margit maria marianne marie marina mario marion marissa marius
+  marjorie mark marko markus marlene marta martha martin martina martín mary mason mateo mathias mathilda matias
+  matilda matt matteo matthew matthias matti maurice max maximilian maya megan mehmet mei melanie melissa mette mia
+  michael michaela michelle miguel mika mike mikhail mikko mila milan millicent milos ming minh miriam mohamed
+  mohammad mohammed moira molly monica monika moritz muhammad mustafa nadia nadine naomi natalia natalie natascha
+  nathan neil nele nelson ngozi niamh nick nicola nicolas nicole niels nigel niklas niko nils nina noah noel nora
+  norbert nuno nuria oleg olga olive oliver olivia oluwaseun omar oscar oskar otto owen pablo paige pamela paolo
+  pascal patricia patrick paul paula pauline pedro peer pekka penny peter petra phil philip philipp philippa pia
+  pierre ping priya priyanka rachel rafael rahul rainer raj rajesh ralf ralph ramona raphael rasheed rasmus ravi raúl
+  rebecca reed regina reinhard renate rené rhys ricardo riccardo richard rita rob robert roberta roberto robin roger
+  roland rolf roman ron ronja rosa rosemarie rosie ross roxana ruben rudi rudolf rui rupert russell ruth ryan sabine
+  sabrina saeed said sakura sally salma sam samantha samuel sandra sanjay santiago saoirse sara sarah sascha satish
+  sean sebastian selma sergei sergio seán shannon sharon sheila shirley sibylle sid siegfried sienna sigrid silke
+  silvia simon simone siobhan sirpa sofia sofía solveig sonja sophia sophie stefan stefanie steffen steffi stella
+  stephan stephanie stephen sterling steve steven stuart sue sunita susan susanne suzanne sven svenja svetlana swen
+  sylvia sören søren tamara tanja tara tatjana taylor ted teresa terry thabo theo theodor theresa therese thiago
+  thibault thomas thorsten tiago tiina tilman tim timo tina ting tobias todd tom tomas tommy toni tony torben torsten
+  tracy trent trevor trish ulf ulla ulli ulrich ulrike ursula ute uwe valentin valentina valeria vanessa vera verena
+  veronika vic victor victoria vihaan viktor vincent viola virginia vivian volker wadim walter waltraud wanda wang
+  wei wendy werner wilhelm will willi william wojciech wolf wolfgang xaver xavier xiu yan yara yasmin yasmine ying
+  yuki yusuf yuto yvonne zainab zanele zara zaynab zoe zofia zoë øyvind`);
 
 /** Peoples, faiths, offices, breeds and colours that are written with a capital and name nobody, in lower case. */
 export const noNames = words(`
@@ -60,7 +71,7 @@ export const noNames = words(`
   agnostic anglican atheist baptist buddhist calvinist catholic christian evangelical hindu jain jew jewish lutheran methodist
   mormon muslim orthodox pagan pentecostal presbyterian protestant quaker shia sikh sunni
   ceo cto cfo coo cio cmo ciso vp svp evp phd md dj hr it qa pm mvp director head president professor prof captain chief chair
-  chairman chairwoman chairperson vice senior junior lead principal manager dean mayor minister secretary treasurer governor
+  chairman chairwoman chairperson vice senior junior lead principal manager mayor minister secretary treasurer governor
   senator ambassador editor founder cofounder co-founder partner owner member employee executive associate assistant deputy
   general colonel major lieutenant sergeant officer nurse surgeon attorney judge king queen prince princess lord lady
   vegan vegetarian keto paleo democrat republican conservative liberal socialist communist libertarian green labour tory
