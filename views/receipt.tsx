@@ -164,7 +164,8 @@ export const Receipt = ({
             ) : (
               "no session"
             )}{" "}
-            by {ownerName(frame.owners, receipt.ownerId)}, <When at={receipt.at}>{dayClock(receipt.at)}</When>
+            for key {ownerName(frame.owners, receipt.ownerId)},{" "}
+            <When at={receipt.at}>{dayClock(receipt.at)}</When>
           </p>
         </div>
         {status(receipt)}
