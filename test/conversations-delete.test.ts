@@ -90,7 +90,7 @@ describe("deleting a session", () => {
   });
 
   test("a long one goes whole while other calls are answered", async () => {
-    const { session } = await talk("gone-3", "quittenmond", 1500);
+    const { session } = await talk("gone-3", "quittenmond", 3000);
     let running = true;
     const deleted = api.anna("DELETE", `/sessions/${session}?memories=true`).finally(() => (running = false));
     let answered = 0;
