@@ -123,6 +123,35 @@ describe("export and import", () => {
     expect(said(await exported(api, api.secrets.anna))).toEqual(said(rows));
   });
 
+  test("what exchanges taught knows them by their numbers here, and goes with them alone", async () => {
+    const learned = (episodeIds: number[]) => ({ metadata: { learned: true, episodeIds } });
+    const told = { kind: "episode", externalId: "told", aiResponse: "ok" };
+    const lines = [
+      { ...told, id: 9001, userMessage: "My sister is Ylva.", createdAt: "2024-01-01T00:00:00Z" },
+      { kind: "entity", id: 9101, name: "Ylva", type: "person", ...learned([9001]) },
+      { kind: "entity", id: 9102, name: "Narvik", type: "place", ...learned([1, 9999]) },
+      { kind: "entity", id: 9103, name: "Me", type: "person" },
+      { kind: "relationship", fromId: 9103, toId: 9101, label: "sister", ...learned([9001]) },
+    ];
+    const file = jsonl([{ format: "recollect/1" }, ...lines]);
+    expect((await importInto(other, other.secrets.bert, file)).json).toMatchObject({
+      created: 5,
+      refused: [],
+    });
+    expect((await importInto(other, other.secrets.bert, file)).json).toMatchObject({ unchanged: 5 });
+    const session = (await other.bert("GET", "/sessions/by-external/told")).json.id;
+    const [episode] = (await other.bert("GET", `/sessions/${session}/episodes`)).json.data;
+    const find = async (name: string) =>
+      (await other.bert("GET", "/entities?limit=200")).json.data.find((row: Row) => row["name"] === name);
+    const ylva = await find("Ylva");
+    expect(ylva.metadata).toEqual({ learned: true, episodeIds: [episode.id] });
+    const links = (await other.bert("GET", `/entities/${ylva.id}/relationships?direction=in`)).json.data;
+    expect(links[0].metadata).toEqual({ learned: true, episodeIds: [episode.id] });
+    expect((await find("Narvik")).metadata).toEqual({});
+    await other.bert("DELETE", `/sessions/${session}?memories=true`);
+    expect([await find("Ylva"), (await find("Narvik")).name]).toEqual([undefined, "Narvik"]);
+  });
+
   test("an older file does not undo a later edit, a newer one updates with history", async () => {
     const made = (await other.anna("POST", "/api/memory", { content: "Version one", key: "v" })).json.memory;
     const old = await exported(other, other.secrets.anna, "?memoriesOnly=true");

@@ -56,7 +56,7 @@ export function foundByModel({ entities, relations }: ModelAnswer["entities"]): 
 /** What the speaker is called until a name is known. */
 const UNNAMED = "User";
 /** Exchanges that an entity or a relationship names as its sources. */
-const SOURCES = 20;
+export const SOURCES = 20;
 
 /** Inside the caller's transaction. */
 export function learnEntities(

@@ -2,7 +2,8 @@
 import { putEntity } from "../conversations/entities.ts";
 import { mergeMetadata } from "../conversations/deps.ts";
 import { contentHash, insertEpisode, sameEpisode, sameTexts } from "../db/episodes.ts";
-import { getEntity } from "../db/entities.ts";
+import { SOURCES } from "../conversations/learn.ts";
+import { entityByName, getEntity } from "../db/entities.ts";
 import { getRelationship, putRelationship } from "../db/relationships.ts";
 import { ensureSession, getSession, patchSession } from "../db/sessions.ts";
 import { insertSummary, sameSummary, staleSummary } from "../db/summaries.ts";
@@ -10,6 +11,7 @@ import { ms } from "../db/time.ts";
 import { invalid } from "../error.ts";
 import { estimateTokens } from "../memory/budget.ts";
 import { cleanMetadata } from "../memory/fields.ts";
+import type { JsonObject } from "../memory/types.ts";
 import type { LineOf } from "../schemas/import.ts";
 import type { Import, ImportDeps, Outcome } from "./import.ts";
 
@@ -89,8 +91,10 @@ export function createConversationWriter(deps: ImportDeps) {
   function entity(state: Import, line: LineOf<"entity">, redacted: Report): Outcome {
     const name = redact.text(line.name);
     const notes = line.notes == null ? null : redact.text(line.notes);
-    const metadata = clean(line, redacted);
     redacted(name.count + (notes?.count ?? 0));
+    const known = entityByName(db, state.owner, name.text, line.type);
+    const before = known === null ? null : getEntity(db, state.owner, known)!.metadata;
+    const metadata = sourced(state, clean(line, redacted), before);
     const input = {
       owner: state.owner,
       name: name.text,
@@ -108,17 +112,32 @@ export function createConversationWriter(deps: ImportDeps) {
   }
 
   function relationship(state: Import, line: LineOf<"relationship">, redacted: Report): Outcome {
-    const metadata = clean(line, redacted);
     const label = redact.text(line.label);
     redacted(label.count);
     const fromId = here(state, "fromId", line.fromId);
     const toId = here(state, "toId", line.toId);
     const link = { fromId, toId, label: label.text };
     const known = getRelationship(db, link);
+    const metadata = sourced(state, clean(line, redacted), known?.metadata ?? null);
     const merged = mergeMetadata(known?.metadata ?? {}, metadata);
     if (known !== null && Bun.deepEquals(merged, known.metadata)) return "unchanged";
     putRelationship(db, link, merged, line.createdAt === undefined ? now() : ms(line.createdAt));
     return known === null ? "created" : "updated";
+  }
+
+  /**
+   * The exchanges that taught a row, by their numbers here, with those that are known already. One that is known by
+   * hand, or none of whose exchanges came along, is nobody's but its own: it must not go with an exchange.
+   */
+  function sourced(state: Import, metadata: JsonObject, before: JsonObject | null): JsonObject {
+    const { learned, episodeIds, ...rest } = metadata;
+    if (!Array.isArray(episodeIds)) return metadata;
+    const known = Array.isArray(before?.["episodeIds"]) ? before["episodeIds"] : [];
+    const came = episodeIds.map((id) => state.episodes.get(Number(id))).filter((id) => id !== undefined);
+    const all = [...new Set([...known, ...came])].slice(-SOURCES);
+    if (all.length === 0) return rest;
+    const byHand = before !== null && before["learned"] !== true;
+    return { ...rest, ...(byHand || learned === undefined ? {} : { learned }), episodeIds: all };
   }
 
   function here(state: Import, field: string, id: number): number {
