@@ -188,6 +188,7 @@ test.each([
   [["memory", "search"], "memory search takes QUERY; 0 given. See: recollect help memory"],
   [["key", "list", "--jsn"], "Unknown option '--jsn'. See: recollect help key"],
   [["help", "nosuch"], "There is no verb nosuch. See: recollect help"],
+  [["key", "create", " "], "Give the key a name. See: recollect help key"],
 ])("%p says what it takes", async (args, sentence) => {
   expect(await recollect(args)).toEqual({ out: "", err: `recollect: ${sentence}\n`, code: 2 });
 });
@@ -213,4 +214,11 @@ test("an import of which nothing could be taken fails, and says how another prog
   );
   writeFileSync(file, '{"format":"recollect/1"}\n');
   expect((await recollect(["memory", "import", file])).code).toBe(0);
+});
+
+test("an export into a folder that is not there is a sentence", async () => {
+  await recollect(["key", "create", "me"]);
+  const file = join(dir, "nowhere", "export.jsonl");
+  const { code, err } = await recollect(["memory", "export", file]);
+  expect([code, err]).toEqual([1, `recollect: ${file} cannot be written: its folder is not there.\n`]);
 });

@@ -25,6 +25,7 @@ export const verb: Verb = {
       throw new UsageError("This takes: create NAME, list, rotate ID, revoke ID, merge FROM TO.");
     }
     expectCount(verb.usage, "key", action, args, wanted[action]);
+    if (action === "create" && args[0]!.trim() === "") throw new UsageError("Give the key a name.");
     if (action === "merge") return merge(call, args[0]!, args[1]!);
     const options = action === "create" ? createOptions(call) : {};
     const { db } = call.database();

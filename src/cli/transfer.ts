@@ -23,7 +23,7 @@ export async function exportTo(call: Call, engine: CliEngine, owner: string, fil
     return;
   }
   const temporary = `${file}.${call.world.pid}.part`;
-  const handle = openSync(temporary, "wx", 0o600);
+  const handle = create(file, temporary);
   try {
     for await (const chunk of stream) writeSync(handle, chunk);
     closeSync(handle);
@@ -33,6 +33,16 @@ export async function exportTo(call: Call, engine: CliEngine, owner: string, fil
     throw error;
   }
   call.world.stderr.write(`Exported to ${file}.\n`);
+}
+
+function create(file: string, temporary: string): number {
+  try {
+    return openSync(temporary, "wx", 0o600);
+  } catch (error) {
+    const { code } = error as { code?: string };
+    const why = code === "ENOENT" ? "its folder is not there" : (code ?? "unknown");
+    throw new AppError("invalid_request", `${file} cannot be written: ${why}.`, { cause: error });
+  }
 }
 
 type Outcome = {
