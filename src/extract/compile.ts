@@ -48,6 +48,8 @@ export interface Compiled {
   anaphora: RegExp;
   /** Anchored at both ends. */
   passing: RegExp;
+  /** Matches at either end, with the blank. */
+  newer: RegExp;
   /** Anchored at the start. */
   states: RegExp;
   /** Anchored at the start. */
@@ -129,6 +131,11 @@ function build(language: Language): Compiled {
     trails: regex(`(?:[\\s,;.!…~～、，。]+|^${dense ? "|" : ""})(?:${source(language.trails)})$`),
     anaphora: regex(`(?:${source(language.anaphora)})`, "iy"),
     passing: regex(`^(?:${source(language.passing)})$`),
+    newer: regex(
+      dense
+        ? `^(?:${source(language.newer)})`
+        : `^(?:${source(language.newer)})\\s+|\\s+(?:${source(language.newer)})$`,
+    ),
     states: regex(`^(?:${source(language.states)})${after}`),
     corrects: regex(
       `(?:^|[,;:]|\\s[-\\u2013])${OPENING}(?:(?:${source(language.leads)})${after}[\\s,:!.…、，-]*){0,4}(?:${source(language.corrects)})${after}`,

@@ -62,7 +62,7 @@ export function corrected(fact: Fact, known: Known): Fact {
   }
   const value = known.slot === null ? replaceWords(known.value, fact.supersedes, fact.value) : fact.value;
   const at = known.content.lastIndexOf(known.value);
-  if (value === null || at === -1)
+  if (value === null || at === -1 || countsOld(fact, fact.supersedes, known))
     return { ...fact, category: known.category, type: known.type, slot: known.slot };
   const content = known.content.slice(0, at) + value + known.content.slice(at + known.value.length);
   return {
@@ -75,6 +75,12 @@ export function corrected(fact: Fact, known: Known): Fact {
     value,
     content: shorten(content),
   };
+}
+
+/** Whether a number was said of what is left: "5 mg of A" does not become "5 mg of B 20 mg". */
+function countsOld(fact: Fact, old: string, known: Known): boolean {
+  const rest = known.slot === null ? replaceWords(known.value, old, "") : null;
+  return fact.category === "decision" && rest !== null && /\p{N}/u.test(rest);
 }
 
 /** `old` in `text` replaced, whatever its case; null when it does not stand there literally. */

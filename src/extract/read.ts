@@ -351,13 +351,16 @@ function readCue(
   }
   compiled.anaphora.lastIndex = 0;
   if (cue.whole !== true && compiled.anaphora.test(value)) return null;
-  const thing = groups["thing"] === undefined ? undefined : tidyValue(groups["thing"], compiled);
+  const thing =
+    groups["thing"] === undefined ? undefined : lasting(tidyValue(groups["thing"], compiled), compiled);
   if (cue.slot === "my") {
     if (thing === undefined || compiled.passing.test(lower(thing))) return null;
     // A name may look like a state ("Zoé"): only what it *is* can be one.
     if (cue.id === "my_is" && compiled.states.test(value)) return null;
   }
-  groups = { ...groups, thing };
+  // `When I say "stop", …`: the marks belong to neither part.
+  const trigger = groups["trigger"]?.replace(/^["'“”„«»‘’「『\s]+|["'“”„«»‘’」』\s]+$/g, "");
+  groups = { ...groups, thing, trigger };
   const fact = factOf(cue, value, groups, compiled, options.role, start);
   if (fact === null) return null;
   // What ended names what it ends: "I no longer use Vim".
@@ -371,6 +374,12 @@ function readCue(
       ...(supersedes !== undefined && hasSubstance(supersedes) ? { supersedes } : {}),
     },
   };
+}
+
+/** "New laptop" is the laptop from now on. */
+function lasting(thing: string, compiled: Compiled): string {
+  const rest = thing.replace(compiled.newer, "");
+  return hasSubstance(rest) ? rest : thing;
 }
 
 /** What a tail closed, and instructions, are whole as they stand. */

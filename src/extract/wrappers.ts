@@ -121,6 +121,9 @@ const SUBJECT =
   /^\s{0,3}(?:\*\*)?(?:subject|betreff|objet|asunto|assunto|oggetto|onderwerp|aihe|主题|件名)(?:\*\*)?\s{0,2}[:：]/iu;
 const CV =
   /^\s*(?:#+ )?(?:curriculum vitae|r[eé]sum[eé]|lebenslauf|ansioluettelo|履歴書|职务经歴書|職務経歴書|简历|个人简历|hoja de vida|cv)\s*:?\s*$/iu;
+/** A line that only says what kind of text comes: "Poem:", "Job ad:", „Songtext:“. */
+const LABEL =
+  /^\s*(?:#+ |\*\*)?(?:(?:the|my|a|an|this|following|here(?:'s| is) (?:the|a|an|my)|original|der|die|das|le|la|les|el|il|lo|o|de|het) ){0,3}(?:poem|lyrics|song(?:text| lyrics)?|haiku|verse|chat(?: log)?|transcript|dialog(?:ue|o)?|conversation|story|excerpt|passage|quote|review|job (?:ad|posting|description)|cover letter|e-?mail|mail|letter|message|post|tweet|article|essay|text|paragraph|input|example|prompt|gedicht|liedtext|geschichte|brief|nachricht|beispiel|aufsatz|artikel|poème|paroles|texte|lettre|exemple|histoire|poema|letra|carta|texto|ejemplo|mensaje|cuento|poesia|testo|lettera|esempio|racconto|exemplo|mensagem|conto|gedicht|liedje|brief|tekst|voorbeeld|verhaal|runo|sanat|kirje|teksti|esimerkki|viesti|tarina)(?:\*\*)?\s?:(?:\*\*)?\s*$/iu;
 const SALUTATION =
   /^\s*(?:dear|hi|hello|hey|good (?:morning|evening|afternoon)|to whom|liebe[rs]?|hallo|sehr geehrte[rs]?|guten (?:tag|morgen)|bonjour|salut|ch[eè]re?s?|madame|monsieur|estimad[oa]s?|querid[oa]s?|hola|buen[oa]s(?: d[ií]as| tardes)?|ol[áa]|prezad[oa]s?|car[oaie]|gentile|egregio|buongiorno|salve|ciao|beste|geachte|hoi|dag|hei|hyv[äa]|moi|terve|各位|尊敬的|亲爱的|大家好|皆さま|皆様|みなさん|拝啓|お世話になって)[^\n.?!。]{0,60}[,:：，、！!]?\s*$/iu;
 const SPEAKER =
@@ -150,6 +153,7 @@ function pasted(text: string): Range[] {
         if (headers === 0) headerFrom = from;
         headers += 1;
       } else headers = 0;
+      if (LABEL.test(line)) ranges.push([from, labelled(text, end)]);
       const mail = headers >= 2 || (headers === 1 && SUBJECT.test(line));
       const heading = HEADING.exec(line)?.[1];
       const document = ownBefore && heading !== undefined && !OWN_HEADING.test(heading);
@@ -174,6 +178,12 @@ function pasted(text: string): Range[] {
     if (first !== undefined && last !== undefined) ranges.push([first.from, paragraphEnd(text, last.end)]);
   }
   return ranges;
+}
+
+/** Blank lines behind the label belong to it. */
+function labelled(text: string, end: number): number {
+  const start = /^\s*/.exec(text.slice(end))?.[0].length ?? 0;
+  return paragraphEnd(text, end + start);
 }
 
 function paragraphEnd(text: string, from: number): number {

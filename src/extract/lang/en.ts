@@ -10,6 +10,11 @@ const VERB_USE =
 const VERB_TURN =
   "(?:switch (?:over )?to|switch(?:ing)? .{1,30}? (?:over )?to|move (?:over )?to|migrate to|change to|convert to|upgrade to|go back to)";
 const VERB_TAKE = "(?:go with|go for|opt for|choose|pick|select|settle (?:on|for)|take)";
+/** What is not eaten or drunk only now, and what is no food. */
+const PASSING_NOW =
+  "[^.;!?]{0,80}<b>(?:today|tonight|right now|at the moment|this (?:week|morning|evening|month)|until|till|tomorrow|for (?:the next|a (?:few|couple|while|week|month))|yet)\\b";
+const NO_FOOD =
+  "at|in|on|out|with|without|here|there|that|this|it|them|these|those|him|her|you|anything|everything|much|enough|more|as|like|or|and|but|if|when|well|properly|alone|together|yet|any ?more|any (?:of|more)|so|too|the (?:same|idea|thought|last|first)|either|all|all of|my|your|a lot|people|most|some|every|to|what|while|how|uncertainty|ambiguity";
 const MONTHLY =
   "(?:day|morning|evening|night|week|weekend|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter)s?";
 
@@ -244,6 +249,15 @@ export const english: Language = {
       say: "{thing} is {value}",
     },
     {
+      id: "home_not_but",
+      family: "identity",
+      polarity: "+",
+      correction: true,
+      slot: "home",
+      head: `${I} (?:don't|do not|no longer) live (?:in|at) (?<old>[^,;.!?]{1,60}?),? (?:but(?: rather)?(?: now)?|${I} (?:now )?live|anymore but) (?:in|at)`,
+      say: "Lives in {value}",
+    },
+    {
       id: "no_longer_live",
       family: "identity",
       polarity: "-",
@@ -267,7 +281,8 @@ export const english: Language = {
       family: "identity",
       polarity: "-",
       correction: true,
-      head: `(?:${AM} no longer(?: an?)?|${AM} not(?: an?)?(?= .{1,60} any ?more))`,
+      head: `(?:${AM} no longer(?: an?)?|${AM} not(?: an?)?(?= [^,;.!?]{1,60} any ?more))`,
+      tail: "(?:,? any ?more\\b|(?=[.;!?]|, |$| (?:because|since|so|and|but) ))",
       say: "No longer {value}",
     },
     {
@@ -495,6 +510,29 @@ export const english: Language = {
       say: "Habit: {adv} {value}",
     },
     {
+      id: "consumes_not",
+      family: "pattern",
+      polarity: "-",
+      head: `${I}(?: (?:really|generally|personally|just|still|also|usually|mostly))? (?:don't|do not|dont) (?:(?:really|usually|generally|normally|actually|ever|even) )?(?<verb>eat|drink|smoke|consume)(?= )(?!${PASSING_NOW})`,
+      not: `(?:${NO_FOOD})\\b`,
+      say: "Does not {verb} {value}",
+    },
+    {
+      id: "cannot_consume",
+      family: "identity",
+      polarity: "-",
+      head: `${I}(?: (?:really|just|also))? (?:(?:can't|cannot|can not|mustn't|must not|am not allowed to|'m not allowed to) (?:(?:really|ever) )?(?<verb>eat|drink|tolerate|digest)|(?:don't|do not|dont) (?<verb2>tolerate|digest))(?= )(?!${PASSING_NOW})`,
+      not: `(?:${NO_FOOD})\\b`,
+      say: "Cannot {verb} {verb2} {value}",
+    },
+    {
+      id: "takes",
+      family: "pattern",
+      polarity: "+",
+      head: `(?:${I}(?: (?:now|currently|also|still|just|have to|need to|usually|always)){0,2} take|${AM}(?: (?:now|currently|also|still)){0,2} (?:on|taking)|${I}(?: was|'ve been|'m| am| have been) (?:prescribed|put on)) (?=(?:[^\\d.,;!?]{2,40} )?\\d+(?:[.,]\\d+)? ?(?:mg|mcg|µg|ml|iu|units)\\b)`,
+      say: "Takes {value}",
+    },
+    {
       id: "usually_not",
       family: "pattern",
       polarity: "-",
@@ -618,11 +656,42 @@ export const english: Language = {
       say: "Is {art} {value}",
     },
     {
+      id: "title",
+      family: "identity",
+      polarity: "+",
+      slot: "role",
+      head: `${AM}(?: (?:now|currently|also|actually)){0,2} the (?=(?:(?:new|lead|head|only|chief|technical|managing|executive|vice|co-?|product|engineering|marketing|sales|creative|art|design|data|acting|deputy|general|project|office|it|hr) ?){0,3}(?:cto|ceo|cfo|coo|cmo|cpo|founder|co-?founder|owner|director|manager|president|chair(?:man|woman|person)?|treasurer|secretary|maintainer|principal|captain|editor|designer|engineer|developer|admin|administrator|lead|head (?:of|chef|coach|teacher|nurse)|chef|vp)\\b)`,
+      not: "(?:(?:\\S+ ){0,4}(?:here|now)(?=$|[.,;!?])|\\S+ of (?:this|that|my)\\b)",
+      say: "Is the {value}",
+    },
+    {
+      id: "studies",
+      family: "identity",
+      polarity: "+",
+      head: `(?:${AM}(?: (?:currently|now|still|also|actually)){0,2} (?:studying|majoring in|doing a (?:degree|master's|bachelor's|phd) in)|${I}(?: (?:currently|now|still|also)){0,2} (?:study|major in))(?= [a-z]+)`,
+      not: "(?:for|in|at|on|with|until|till|late|hard|best|better|alone|together|every|when|while|how|what|why|it|this|that|these|the|my|our|a|an|all|more|most|less|from|by|after|before|abroad|online|now|today|tonight|tomorrow|again|and|or|to|because|so|both|some|too|there|here|under|right|like|night|day|full|part|your|his|her)\\b",
+      say: "Studies {value}",
+    },
+    {
+      id: "speaks",
+      family: "identity",
+      polarity: "+",
+      head: `${I}(?: (?:also|only|both|can|actually)){0,2} speak (?=(?:(?:fluent|native|some|good|decent|basic|a (?:bit|little) of|a little|only|both|very little) ){0,2}(?-i:[A-Z])[a-z]+(?:ish|ese|ian|ean|man|ench|utch|eek|indi|ic|rew|hai|urdu|ili|gali|mil|ugu|ech|lsh|egian|anto)\\b)`,
+      say: "Speaks {value}",
+    },
+    {
       id: "trait",
       family: "identity",
       polarity: "+",
-      head: `${AM}(?: (?:actually|also|just|now|still|basically|already|severely|strictly|strict|mildly|fully|a strict|mostly|highly|very|legally|officially|happily|recently|newly|born)){0,5} (?=(?:vegan|vegetarian|pescatarian|left[- ]handed|right[- ]handed|dyslexic|diabetic|colou?r[- ]?blind|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac|deaf|blind|autistic|retired|married|divorced|widowed|pregnant|bilingual|trilingual|self[- ]employed|allergic to|intolerant to|asthmatic|epileptic|neurodivergent|gay|bisexual|trans|non[- ]binary|muslim|jewish|catholic|christian|hindu|buddhist|atheist|teetotal|sober|\\d{1,3} years old|in my (?:early |mid |late )?(?:twenties|thirties|forties|fifties|sixties|\\d0s))\\b)`,
+      head: `(?:${AM}|${I}(?:'ve| have) been(?= (?:vegan|vegetarian|pescatarian|diabetic|married|retired|sober|self[- ]employed)\\b))(?: (?:actually|also|just|now|still|basically|already|severely|strictly|strict|mildly|fully|a strict|mostly|highly|very|legally|officially|happily|recently|newly|born)){0,5} (?=(?:vegan|vegetarian|pescatarian|left[- ]handed|right[- ]handed|dyslexic|diabetic|colou?r[- ]?blind|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac|deaf|blind|autistic|retired|married|divorced|widowed|pregnant|bilingual|trilingual|self[- ]employed|allergic to|intolerant to|asthmatic|epileptic|neurodivergent|gay|bisexual|trans|non[- ]binary|muslim|jewish|catholic|christian|hindu|buddhist|atheist|teetotal|sober|\\d{1,3} years old|in my (?:early |mid |late )?(?:twenties|thirties|forties|fifties|sixties|\\d0s))\\b)`,
       say: "Is {value}",
+    },
+    {
+      id: "condition",
+      family: "identity",
+      polarity: "+",
+      head: `(?:${I}(?:'ve| have)?(?: (?:also|always|actually|just|been|was|recently|got)){0,3} (?:diagnosed with|had)|${I}(?: (?:also|actually|do|still)){0,2} (?:have|suffer from)|${I}'ve got|${I} live with) (?=(?:(?:an?|chronic|mild|severe|seasonal|bad|type [12]|slight|serious) ){0,3}(?:asthma|adhd|autism|diabetes|epilepsy|migraines|arthritis|hay fever|eczema|psoriasis|ibs|crohn's|c(?:o)?eliac disease|hypothyroidism|hyperthyroidism|endometriosis|hypertension|high blood pressure|dyslexia|tinnitus|insomnia|sleep apn(?:o)?ea|depression|fibromyalgia|gout|osteoporosis|scoliosis|pacemaker|[a-z]+(?: [a-z]+)? (?:allergy|allergies|intolerance))\\b)`,
+      say: "Has {value}",
     },
     {
       id: "not_trait",
@@ -731,17 +800,18 @@ export const english: Language = {
   material:
     "(?:sentiment|tone|mood|meaning|grammar) (?:of|in)(?= ?:| this| the following)|(?:rewrite|rephrase|reword|paraphrase|convert|turn|put|change)(?: \\S+){0,4}? (?:in|into|to|as) (?:\\S+ ){0,3}?(?:voice|tense|english|german|french|spanish|style|tone|person|form|prose|verse)|(?:(?:compare|summari[sz]e|correct|fix|improve|rewrite|rephrase|reword|shorten|simplify|analy[sz]e|classify)(?: please)?:|translat(?:e|ing|ion of)|proofread|spell-?check|grammar[- ]check|paraphrase|conjugate|back-?translate|transliterate)|(?:correct|fix|check|improve|polish|edit|review|rewrite|re-write|rephrase|reword|shorten|simplify|expand|summari[sz]e|summary of|analy[sz]e|classify|rate|grade|critique|comment on|respond to|reply to|answer|tag|label|extract|annotate|turn|convert|make|format|clean up|what's wrong with|what is wrong with|what's the (?:tone|sentiment|mood|meaning) (?:of|in)|what is the (?:tone|sentiment|mood|meaning) (?:of|in)|how would you (?:answer|reply|respond)|what do you think (?:of|about)|does this|is this|is that|how does this|how is this|what does this|thoughts on|feedback on|tl;?dr (?:of|for)) (?:\\S+ ){0,5}?(?:this|these|the following|following|below|above|the (?:text|sentence|sentences|paragraph|grammar|spelling|mail|e-?mail|letter|message|transcript|thread|conversation|chat|article|post|comment|review|poem|lyrics|cv|resume|bio|speech|note|notes|essay|draft|abstract|quote|passage|dialogue|interview|minutes|style guide|document|report|typos|wording|story|tweet|statement|answer|reply)|my (?:text|sentence|paragraph|grammar|spelling|e-?mail|letter|message|essay|draft|bio|cv|resume|speech|cover letter|abstract|post|story|english|german|french|spanish))|(?:how do|how would|how can|how should) (?:you|i|we|one) (?:say|write|put|translate|phrase|express)|what (?:does|do) .{1,80} mean\\b|(?:here(?:'s| is)|this is|below is|see) (?:the|an?|my|our|his|her|their|some|a sample) (?:\\S+ ){0,3}?(?:transcript|e-?mail|mail|letter|message|conversation|article|post|comment|review|poem|lyrics|cv|resume|excerpt|quote|passage|dialogue|interview|essay|speech|log|chat)|(?:cv|resume|transcript|mail|e-?mail|letter|text|article|excerpt|quote|log|notes|document|guide) (?:is )?(?:below|attached|follows)|the (?:following|below) (?:\\S+ ){0,2}?(?:text|sentence|sentences|mail|e-?mail|letter|message|passage|excerpt|quote|statement|conversation|dialogue)|what(?:'s| is) (?:outdated|missing|wrong|unclear|odd) in",
   creative:
-    "(?:write|draft|compose|generate|create|make up|invent|give|give me|show|come up with|produce|craft|pen|tell|tell me|prepare|need|want|do|finish|continue|start|improvise|sing|recite|dictate|imagine|suggest|provide|list) (?:\\S+ ){0,7}?(?:story|stories|tale|poem|haiku|limerick|sonnet|song|lyrics|rap|monologue|dialogue|script for|scene|novel|chapter|letter|cover letter|e-?mail|mail|message|bio|biography|speech|toast|essay|diary|journal entry|blog ?post|post|tweet|review|testimonial|dating profile|profile text|persona|character|example sentences?|sample sentences?|sentences?|examples?|paragraph|joke|fable|obituary|vow|vows|fanfic|fan fiction|narrative|sketch|skit|play|screenplay|interview|conversation|caption|slogan|prayer|manifesto|confession|complaint|reply|text message|voicemail|statement|introduction|self-introduction|template|quote|quotes|dummy (?:text|data)|sample (?:text|data)|test data|fake \\S+|note to)|short story|first person|in first person|example sentences?|sample (?:text|dialogue)|narrator|fiction(?:al)?|in the style of|use .{1,40} in a sentence|conjugate|translate",
+    "(?:draft|compose|pen|ghostwrite) (?:me |us |up )?(?:an?|the|my|our|some|another|this)|(?:write|draft|compose|generate|create|make up|invent|give|give me|show|come up with|produce|craft|pen|tell|tell me|prepare|need|want|do|finish|continue|start|improvise|sing|recite|dictate|imagine|suggest|provide|list) (?:\\S+ ){0,7}?(?:story|stories|tale|poem|haiku|limerick|sonnet|song|lyrics|rap|monologue|dialogue|script for|scene|novel|chapter|letter|cover letter|e-?mail|mail|message|bio|biography|speech|toast|essay|diary|journal entry|blog ?post|post|tweet|review|testimonial|dating profile|profile text|persona|character|example sentences?|sample sentences?|sentences?|examples?|paragraph|joke|fable|obituary|vow|vows|fanfic|fan fiction|narrative|sketch|skit|play|screenplay|interview|conversation|caption|slogan|prayer|manifesto|confession|complaint|reply|text message|voicemail|statement|introduction|self-introduction|(?:investor|status|weekly|monthly|progress) update|newsletter|announcement|press release|proposal|pitch|advert|ad copy|landing page|product description|invitation|eulogy|apology|template|quote|quotes|dummy (?:text|data)|sample (?:text|data)|test data|fake \\S+|note to)|short story|first person|in first person|example sentences?|sample (?:text|dialogue)|narrator|fiction(?:al)?|in the style of|use .{1,40} in a sentence|conjugate|translate",
   stops:
-    "and (?:i|i'm|i've|i'll|i'd|it|it's|they|they're|you|we|we're|she|he|things) |and (?:our|my|the|their) (?:\\S+ ){1,4}(?:is|are|was|were)|i'm (?:trying|going|looking|using|not|just|so|really|always)|'cause|so (?:combining|i'm|i've|i'll|that's|it's)|when (?:i|we) (?:was|were)|as a (?:kid|child|teenager)|because|cause|cuz|bc|since (?:i|it|they|we|that|the)|as (?:it|they|i|we) (?:\\w+)|so that|so (?:please|i|we|it|you|the|that|my|any|no|don't|can|could|what|how|which|something|scrap|wire|make|let)|which (?:is|are|was|makes|means|has)|although|though|even though|whereas|can you|could you|would you|will you|please (?:\\w+ )|pls (?:\\w+)|what (?:do|is|are|would|should)|how (?:do|can|should|would|about)|any (?:idea|ideas|tips|suggestions?|thoughts|recommendations?)|and (?:please|then please|can you|could you|what|how|i need|i want|i'm looking|wonder|now i|was wondering|would like)|but (?:i|it|they|we|the|not sure|maybe|please|can|how|what)|and (?:i|it|they|you) \\w+|in case|unless|if (?:possible|you|that)|thanks|thank you|to be honest|tbh|btw|by the way|lol|haha|for the record|as you know|fyi|imo|you know|i guess|i think|i suppose|needless to say|just so you know",
+    "(?<!(?:anything|nothing|everything|all|none|not \\S{1,20}) )but(?= (?:<A>\\w+ \\w|(?:my|our|his|her|their|some|people|everyone|nobody|unfortunately|sadly|sometimes|apparently|there|then|that|this) ))|and (?:i|i'm|i've|i'll|i'd|it|it's|they|they're|you|we|we're|we've|she|she's|he|he's|things|there's|there) |and (?:our|my|the|their) (?:\\S+ ){1,4}(?:is|are|was|were)|i'm (?:trying|going|looking|using|not|just|so|really|always)|'cause|so (?:combining|i'm|i've|i'll|that's|it's)|when (?:i|we) (?:was|were)|as a (?:kid|child|teenager)|because|cause|cuz|bc|since (?:i|it|they|we|that|the)|as (?:it|they|i|we) (?:\\w+)|so that|so (?:please|i|we|it|you|the|that|my|any|no|don't|only|keep|use|give|be|avoid|skip|explain|write|answer|can|could|what|how|which|something|scrap|wire|make|let)|which (?:is|are|was|makes|means|has)|although|though|even though|whereas|can you|could you|would you|will you|please (?:\\w+ )|pls (?:\\w+)|what (?:do|is|are|would|should)|how (?:do|can|should|would|about)|any (?:idea|ideas|tips|suggestions?|thoughts|recommendations?)|and (?:please|then please|can you|could you|what|how|i need|i want|i'm looking|wonder|now i|was wondering|would like)|but (?:i|it|they|we|the|not sure|maybe|please|can|how|what)|and (?:i|it|they|you) \\w+|in case|unless|if (?:possible|you|that)|thanks|thank you|to be honest|tbh|btw|by the way|lol|haha|for the record|as you know|fyi|imo|you know|i guess|i think|i suppose|needless to say|just so you know",
   commaStops:
-    "(?:they|it|that|this|these|those|there|he|she|you|we|i|i'm|i've|i'll|it's|that's|they're|so|which|who|hence|thus|therefore|everything|nothing|everyone|everybody|nobody|something|please|pls|thanks|can|could|would|what|how|why|where|when (?:do|can|should)|any|and (?:it|that|they|this|so)|but|yet|though|just|mostly because|not because|especially since|at least|for (?:now|once)|always have|never have|ok|okay|right|mind you|to be fair|however|otherwise|then (?:it|they|i)|give|make|write|show|update|tell|help|explain|draft|scan|suggest|keep in mind|also|plus|hope|feel free|let's|no need|do you|does|is|are|will|same|by the way|if|unless|as|since|because|while|whereas|although)\\b|(?:the|a|an|my|our|their|its|his|her) (?:\\S+ ){1,4}(?:is|are|was|were|has|have|can|will|won't|does|do|makes?|gets?|keeps?|looks?|needs?|feels?|hides?|hurts?|takes?|works?)",
+    "(?:too \\w+|way (?:too|better|more|worse|easier)|works?|sold|keep (?:that|this|it) in mind|more like|not (?:me|mine|him|her|us|them)|hooray|yay|they|it|that|this|these|those|there|he|she|you|we|i|i'm|i've|i'll|it's|that's|they're|so|which|who|hence|thus|therefore|everything|nothing|everyone|everybody|nobody|something|please|pls|thanks|can|could|would|what|how|why|where|when (?:do|can|should)|any|and (?:it|that|they|this|so)|but|yet|though|just|mostly because|not because|especially since|at least|for (?:now|once)|always have|never have|ok|okay|right|mind you|to be fair|however|otherwise|then (?:it|they|i)|give|make|write|show|update|tell|help|explain|draft|scan|suggest|keep in mind|also|plus|hope|feel free|let's|no need|do you|does|is|are|will|same|by the way|if|unless|as|since|because|while|whereas|although)\\b|(?:the|a|an|my|our|their|its|his|her) (?:\\S+ ){1,4}(?:is|are|was|were|has|have|can|will|won't|does|do|makes?|gets?|keeps?|looks?|needs?|feels?|hides?|hurts?|takes?|works?)",
   trails:
-    "please|pls|plz|lol|haha|hehe|btw|by the way|though|tho|thanks|thank you|thx|ty|too|as well|anyway|anyways|ok|okay|of course|for sure|tbh|to be honest|in the end|after all|at the end|honestly|personally|imo|i think|i guess|you know|right|indeed|for real|fyi|everyone does|now|these days|nowadays|at the moment|right now|currently|so far|a lot|very much|so much|at all|the most|yeah|yep|man|dude|again|already|any ?more|since then|from now on|last (?:week|month|year|summer|winter|spring|fall|autumn|weekend|night)|this (?:week|month|year)|yesterday|today|recently|and",
+    "hooray|hurray|yay|woo-?hoo|phew|ugh|argh|meh|sigh|thankfully|luckily|fortunately|sadly|unfortunately|alas|thank god|thank goodness|finally|after all|please|pls|plz|lol|haha|hehe|btw|by the way|though|tho|thanks|thank you|thx|ty|too|as well|anyway|anyways|ok|okay|of course|for sure|tbh|to be honest|in the end|after all|at the end|honestly|personally|imo|i think|i guess|you know|right|indeed|for real|fyi|everyone does|now|these days|nowadays|at the moment|right now|currently|so far|a lot|very much|so much|at all|the most|yeah|yep|man|dude|again|already|any ?more|since then|from now on|last (?:week|month|year|summer|winter|spring|fall|autumn|weekend|night)|this (?:week|month|year)|yesterday|today|recently|and",
   anaphora:
-    "[^.;]{1,60} (?<!(?:for|in|with|on) )(?:this|these|those|it|them)$|(?:it|that|this|these|those|them|him|her|you|yours?|mine|one|ones|both|either|neither|such|so|same|the same|here|there|everything|nothing|anything|something|all|all of (?:it|this|that|them)|none|much|many|most|more|less|some|any|which|what|who|how|why|whatever|whichever|yes|no|not|done|ok|okay|better|best|well|fine|good|the (?:first|second|third|fourth|last|latter|former|other|previous|above|below|following|next|current|new|old|original|shorter|longer|first|left|right|top|bottom)(?: (?:one|ones|two|option|version|draft|variant|approach|suggestion|idea|paragraph|part|design|sentence|answer|example|solution|title|logo|image|picture|name|line|half|bit|choice))?|option \\w|version \\w|variant \\w|your (?:\\w+)|the (?:idea|way|sound|look|thought|result|answer|output|suggestion|draft|text|tone|style here))(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:a lot|very much|so much|too|better|best|more|most|less|here|there|now|when(?! (?:meetings?|people))|if|how|about|already|because|so|too much|as is|as it is|way|myself|again|already|instead|really|either|at all|in|with|for|and|or|but|then|is|was|are|has|can|would|will|looks|sounds|works)\\b)|(?:this|that|these|those)\\s+\\w+|your\\s|the way\\s|the idea\\s|what\\s|how\\s|who\\s|which\\s|it\\s(?!when)|you\\b",
+    "[^.;]{1,60} (?<!(?:for|in|with|on) )(?:this|these|those|it|them)$|(?:it|that|this|these|those|them|him|her|you|yours?|mine|one|ones|both|either|neither|such|so|same|the same|here|there|everything|nothing|anything|something|all|all of (?:it|this|that|them)|none|much|many|most|more|less|some|any|which|what|who|how|why|whatever|whichever|yes|no|not|done|ok|okay|better|best|well|fine|good|the (?:first|second|third|fourth|last|latter|former|other|previous|above|below|following|next|current|new|old|original|shorter|longer|first|left|right|top|bottom)(?: (?:one|ones|two|option|version|draft|variant|approach|suggestion|idea|paragraph|part|design|sentence|answer|example|solution|title|logo|image|picture|name|line|half|bit|choice))?|option \\w|version \\w|variant \\w|your (?:\\w+)|the (?:idea|way|sound|look|thought|result|answer|output|suggestion|draft|text|tone|style here))(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:a lot|very much|so much|too|better|best|more|most|less|here|there|now|when(?! (?:meetings?|people))|if|how|about|already|because|so|too much|as is|as it is|way|myself|again|already|instead|really|either|at all|in|with|for|and|or|but|then|is|was|are|has|can|would|will|looks|sounds|works)\\b)|(?:this|that|these|those)\\s+\\w+|your\\s|the way\\s|the idea\\s|what\\s|how\\s|who\\s|which\\s|it\\s(?!when)|(?:it )?when (?:that|this|those|these)\\b|you\\b",
   passing:
-    "(?:(?:only|main|next|first|last|second|other|biggest|real|current|big|follow-?up|final|whole|original|actual|new|own|latest|initial|immediate|general|specific|point|one|two) ){0,5}(?:questions?|problems?|points?|guess(?:es)?|builds?|codes?|issues?|errors?|bugs?|ideas?|concerns?|understanding|assumptions?|opinions?|apps?|applications?|servers?|files?|functions?|tests?|scripts?|quer(?:y|ies)|outputs?|inputs?|plan|goal|aim|intent|intention|hope|fear|worry|feeling|impression|hunch|bet|suspicion|theory|hypothesis|thought|thoughts|take|view|answer|reply|response|request|requests?|wish|suggestion|advice|recommendation|conclusion|argument|claim|reasoning|logic|thinking|approach|attempt|try|solution|fix|workaround|mistake|fault|bad|apolog(?:y|ies)|excuse|reason|motivation|task|homework|assignment|essay|draft|text|message|mail|e-?mail|letter|paper|thesis|chapter|paragraph|sentence|title|data|dataset|data set|table|column|row|array|list|string|variable|class|object|method|component|page|site|website|web ?site|repo|repository|branch|commit|pr|pull request|pipeline|deployment|deploy|container|pod|cluster|database|db|schema|migration|model|prompt|config|configuration|settings?|setup|set-?up|environment|env|log|logs|console|terminal|tab|window|cursor|internet|connection|wifi|wi-fi|network|battery|disk|memory|ram|cpu|gpu|project|result|results|head|brain|mind|eyes?|back|stomach|heart|life|day|week|time|turn|pleasure|concern|experience|situation|case|stuff|things?|everything|impression|version|package|dependency|dependencies|import|imports|request|session|token|key|password|passwords|pin|secret|api key|account|order|flight|train|bus|package|delivery|payment|invoice|budget|point here|question here|question now|request now|food|order)|.{0,40}<b>(?:that|which|who|because|when|if|where|i|you)\\b.{0,40}",
+    "(?:(?:only|main|next|first|last|second|other|biggest|real|current|big|follow-?up|final|whole|original|actual|new|own|latest|initial|immediate|general|specific|point|one|two) ){0,5}(?:questions?|problems?|points?|guess(?:es)?|builds?|codes?|issues?|errors?|bugs?|ideas?|concerns?|understanding|assumptions?|opinions?|apps?|applications?|servers?|files?|functions?|tests?|scripts?|quer(?:y|ies)|outputs?|inputs?|plan|goal|aim|intent|intention|hope|fear|worry|feeling|impression|hunch|bet|suspicion|theory|hypothesis|thought|thoughts|take|view|answer|reply|response|request|requests?|wish|suggestion|advice|recommendation|conclusion|argument|claim|reasoning|logic|thinking|approach|attempt|try|solution|fix|workaround|mistake|fault|bad|apolog(?:y|ies)|excuse|reason|motivation|task|homework|assignment|essay|draft|text|message|mail|e-?mail|letter|paper|thesis|chapter|paragraph|sentence|title|data|dataset|data set|table|column|row|array|list|string|variable|class|object|method|component|page|site|website|web ?site|repo|repository|branch|commit|pr|pull request|pipeline|deployment|deploy|container|pod|cluster|database|db|schema|migration|model|prompt|config|configuration|settings?|setup|set-?up|environment|env|log|logs|console|terminal|tab|window|cursor|internet|connection|wifi|wi-fi|network|battery|disk|memory|ram|cpu|gpu|project|result|results|head|brain|mind|eyes?|back|stomach|heart|life|day|week|time|turn|pleasure|concern|experience|situation|case|stuff|things?|everything|impression|version|package|dependency|dependencies|import|imports|request|session|token|key|password|passwords|pin|secret|api key|account|order|flight|train|bus|package|delivery|payment|invoice|budget|point here|question here|question now|request now|food|order)|.{0,40}<b>(?:that|which|who|because|when|if|where|i|you|so|and|but|he|she|it|they|we|is|was|were|has|had|works?|lives?|likes?|loves?|hates?|wants?|says?|said|thinks?|told|plays?|goes|went|does|did|can|will|would)\\b.{0,40}",
+  newer: "(?:brand[- ])?new(?! years?)|newest|latest|current|present",
   states:
     "(?:not|awesome|amazing|wonderful|lovely|beautiful|important|supportive|open\\b|closed|everything|my\\b|our\\b|a constant|a big part|a blast|coming?\\b|comin'|growing|doing|black|blank|frozen|flickering|laggy|charging|locked|too|so|very|really|quite|getting|being|going|gone|already|almost|nearly|usually|often|never|sometimes|broken|slow|down|up|failing|running|working|stuck|dead|empty|full|ready|done|here|there|over|off|on fire|out of|about|like|to\\b|that\\b|how\\b|why\\b|what\\b|whether\\b|if\\b|because\\b|simple\\b|clear\\b|killing|driving|making|trying|asking|complaining|crying|sleeping|hurting|annoying|acting|visiting|coming|leaving|waiting|having|doing|getting|looking|saying|telling|thinking|wrong|right\\b|fine|okay|ok|good|great|bad|terrible|awful|angry|mad|sad|happy|upset|sick|ill|tired|busy|late|early|crazy|insane|a (?:mess|disaster|nightmare|bit|little|lot|problem)|the (?:same|following|problem|issue|worst|best|opposite)|due|overdue|missing|lost|cold|hot|wet|dirty|old|new\\b|different|similar|unable|afraid|sure|unsure|supposed|used|based on|able|yours|mine|this|it|as follows|below|above|in (?:trouble|town|pain|the way)|at risk|under|turning|\\w+ing\\b(?! (?:team|shift|list|station|group|school|machine))|\\w+ed\\b(?= (?:by|to|from|out|up|down|because|when|again|and)|$))",
   corrects:

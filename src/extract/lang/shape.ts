@@ -87,6 +87,8 @@ export interface Language {
   anaphora: string;
   /** `thing` of "my <thing> is …" that names nothing lasting. */
   passing: string;
+  /** Of a `thing` what only says that it replaces another ("my new laptop"): it fills the slot of that one. */
+  newer: string;
   /** Values of "my <thing> is …" that tell a state, not a fact. */
   states: string;
   /** Begins a sentence that corrects ("actually"), so that "X, not Y" is read as a correction. */
