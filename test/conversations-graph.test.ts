@@ -153,3 +153,41 @@ describe("relationships", () => {
     expect((await server.call("anna", "DELETE", `/entities/${two}`)).status).toBe(404);
   });
 });
+
+test("two owners that become one keep names, notes and imported exchanges of both", async () => {
+  const two = await startConversations();
+  const line = JSON.stringify({ id: "line-1", externalId: "import", userMessage: "Hello from the file" });
+  for (const owner of ["anna", "bert"]) {
+    await two.bulk(line, { owner });
+    for (const name of ["Robert", `Me ${owner}`]) {
+      const metadata = { aliases: [`${name} of ${owner}`], ...(name === "Robert" ? {} : { self: true }) };
+      const notes = owner === "bert" ? "Notes of bert" : null;
+      await two.post("/entities", { name, type: "person", notes, metadata }, owner);
+    }
+    await two.post(
+      "/entities",
+      { name: `Only ${owner}`, type: "place", metadata: { aliases: [`Spot ${owner}`] } },
+      owner,
+    );
+  }
+  await two.engine.owners.merge({ from: "bert", to: "anna" });
+  const list = (await two.get("/entities")).json.data;
+  expect(list.map((row) => row.name).toSorted()).toEqual(["Me anna", "Only anna", "Only bert", "Robert"]);
+  expect(list.find((row) => row.name === "Robert")).toMatchObject({
+    notes: "Notes of bert",
+    metadata: { aliases: ["Robert of anna", "Robert of bert"] },
+  });
+  for (const [alias, type, name] of [
+    ["Robert of bert", "person", "Robert"],
+    ["Me bert of bert", "person", "Me anna"],
+    ["Spot bert", "place", "Only bert"],
+  ] as const) {
+    const found = await two.post("/entities", { name: alias, type });
+    expect([found.status, found.json.name]).toEqual([200, name]);
+  }
+  const session = (await two.get("/sessions/by-external/import")).json.id;
+  expect((await two.get(`/sessions/${session}/episodes`)).json.total).toBe(2);
+  expect((await two.bulk(line)).json).toMatchObject({ created: 0, existing: 1 });
+  await two.stop();
+  two.remove();
+});

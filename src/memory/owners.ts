@@ -48,6 +48,11 @@ export function createOwners(deps: { db: Database; store: Store }) {
   }
 
   function moveSessions(source: number, target: number): number {
+    // Both may have imported the same file: the number of a line is one owner's once.
+    db.query(
+      `UPDATE episodes SET import_id = NULL WHERE owner_id = ?1
+       AND import_id IN (SELECT import_id FROM episodes WHERE owner_id = ?2)`,
+    ).run(source, target);
     type Row = { id: number; external_id: string; metadata: string };
     const rows = db
       .query<Row, [number]>("SELECT id, external_id, metadata FROM sessions WHERE owner_id = ?")
@@ -88,22 +93,37 @@ export function createOwners(deps: { db: Database; store: Store }) {
     return rows.length;
   }
 
+  /** What both know by the same name becomes one, as the two speakers do. */
   function moveEntities(source: number, target: number): void {
-    const rows = db
-      .query<{ id: number; name: string; type: string }, [number]>(
-        "SELECT id, name, type FROM entities WHERE owner_id = ?",
+    const rows = db.query<EntityRow, [number]>(`${ENTITY} WHERE owner_id = ?`).all(source);
+    const named = db.query<EntityRow, [number, string, string]>(
+      `${ENTITY} WHERE owner_id = ? AND name = ? AND type = ?`,
+    );
+    const speaker = db
+      .query<EntityRow, [number]>(
+        `${ENTITY} WHERE owner_id = ? AND json_extract(metadata, '$.self') = 1 ORDER BY id`,
       )
-      .all(source);
+      .get(target);
     for (const row of rows) {
-      const same = db
-        .query<{ id: number }, [number, string, string]>(
-          "SELECT id FROM entities WHERE owner_id = ? AND name = ? AND type = ?",
-        )
-        .get(target, row.name, row.type);
+      const metadata = JSON.parse(row.metadata) as JsonObject;
+      const same = (metadata["self"] === true ? speaker : null) ?? named.get(target, row.name, row.type);
       if (!same) {
         db.query("UPDATE entities SET owner_id = ? WHERE id = ?").run(target, row.id);
+        db.query("UPDATE entity_names SET owner_id = ? WHERE entity_id = ?").run(target, row.id);
         continue;
       }
+      const kept = db.query<EntityRow, [number]>(`${ENTITY} WHERE id = ?`).get(same.id)!;
+      const before = JSON.parse(kept.metadata) as JsonObject;
+      db.query("UPDATE entities SET notes = COALESCE(notes, ?2), metadata = ?3 WHERE id = ?1").run(
+        same.id,
+        row.notes,
+        JSON.stringify({ ...metadata, ...before, ...lists(metadata, before) }),
+      );
+      db.query("UPDATE OR IGNORE entity_names SET owner_id = ?, entity_id = ? WHERE entity_id = ?").run(
+        target,
+        same.id,
+        row.id,
+      );
       db.query("UPDATE OR IGNORE relationships SET from_id = ? WHERE from_id = ?").run(same.id, row.id);
       db.query("UPDATE OR IGNORE relationships SET to_id = ? WHERE to_id = ?").run(same.id, row.id);
       db.query("DELETE FROM entities WHERE id = ?").run(row.id);
@@ -111,4 +131,17 @@ export function createOwners(deps: { db: Database; store: Store }) {
   }
 
   return { merge };
+}
+
+type EntityRow = { id: number; name: string; type: string; notes: string | null; metadata: string };
+const ENTITY = "SELECT id, name, type, notes, metadata FROM entities";
+
+/** The lists that both hold, as one each. */
+function lists(one: JsonObject, other: JsonObject): JsonObject {
+  const joined: JsonObject = {};
+  for (const name of ["aliases", "episodeIds"]) {
+    const [a, b] = [one[name], other[name]];
+    if (Array.isArray(a) && Array.isArray(b)) joined[name] = [...new Set([...b, ...a])];
+  }
+  return joined;
 }
