@@ -101,7 +101,14 @@ export function createCheckpoints(db: Database, file: string) {
 
   /** Call it between two commits of long work: none of them then writes back a log that grew long. */
   async function pace(): Promise<void> {
-    if (thread === null || timer === null) return;
+    if (timer === null) return;
+    if (thread === null || wait > EVERY_MS) {
+      // Not yet at work, or resting: it begins now.
+      if (pass === null) void begin();
+      clearTimeout(timer);
+      wait = EVERY_MS;
+      timer = setTimeout(look, wait);
+    }
     const { log } = length.get()!;
     if (log < caughtUp) caughtUp = 0;
     if (log - caughtUp > LONG_PAGES) await catchUp();
