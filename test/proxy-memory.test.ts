@@ -745,6 +745,30 @@ test("the budget is at most a tenth of the model's context where that is known",
   small.close();
 });
 
+test("a value that was replaced meanwhile is told anew in a conversation that had the old one", async () => {
+  const ada = person();
+  await ada.say([], "I live in Trondheim.");
+  const open: Message[] = [];
+  await ada.say(open, "Where do I live?");
+  await ada.say([], "I moved to Bodø.");
+  await ada.say(open, "So where do I live now?");
+  expect(upstream.last().raw).toContain("Lives in Bodø");
+  // Once is enough.
+  await ada.say(open, "And where do I live today?");
+  expect(upstream.last().raw.split("Lives in Bodø")).toHaveLength(2);
+});
+
+test("what was to be forgotten is not put back into a conversation that had it", async () => {
+  const ada = person();
+  await ada.say([], "I live in Trondheim.");
+  const open: Message[] = [];
+  await ada.say(open, "Where do I live?");
+  expect(upstream.last().raw).toContain("Lives in Trondheim");
+  await ada.say([], "Please forget that I live in Trondheim.");
+  await ada.say(open, "Thanks. And what is a fjord?");
+  expect(upstream.last().raw).not.toContain("Trondheim");
+});
+
 test("a receipt that is not kept is not named: errors, and replies that break off", async () => {
   const ada = person();
   await ada.say([], "I prefer walnut bread.");

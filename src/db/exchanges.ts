@@ -65,6 +65,7 @@ export interface BlockRow {
   tokens: number;
   /** Ids of what stands in it: uuids of memories, `episode:12` for the rest. */
   ids: string[];
+  createdAt: number;
   usedAt: number;
 }
 
@@ -73,10 +74,10 @@ export function blocksByHash(db: Database, owner: number, hashes: readonly strin
   if (hashes.length === 0) return new Map();
   const rows = db
     .query<
-      { hash: string; text: string; tokens: number; memory_ids: string; used_at: number },
+      { hash: string; text: string; tokens: number; memory_ids: string; created_at: number; used_at: number },
       [number, string]
     >(
-      `SELECT lower(hex(b.hash)) AS hash, b.text, b.tokens, b.memory_ids, b.used_at FROM json_each(?2) j
+      `SELECT lower(hex(b.hash)) AS hash, b.text, b.tokens, b.memory_ids, b.created_at, b.used_at FROM json_each(?2) j
        CROSS JOIN blocks b ON b.owner_id = ?1 AND b.hash = unhex(j.value)`,
     )
     .all(owner, JSON.stringify(hashes));
@@ -88,6 +89,7 @@ export function blocksByHash(db: Database, owner: number, hashes: readonly strin
         text: row.text,
         tokens: row.tokens,
         ids: JSON.parse(row.memory_ids) as string[],
+        createdAt: row.created_at,
         usedAt: row.used_at,
       },
     ]),

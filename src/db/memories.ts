@@ -107,6 +107,18 @@ export function contentTimes(db: Database, seqs: readonly number[]): Map<number,
   return new Map(rows.map(({ seq, at }) => [seq, at]));
 }
 
+/** As `contentTimes`, by uuid and whoever owns them; what is no uuid of a memory is not there. */
+export function contentTimesById(db: Database, ids: readonly string[]): Map<string, number> {
+  if (ids.length === 0) return new Map();
+  const rows = db
+    .query<{ id: string; at: number }, [string]>(
+      `SELECT m.id, max(v.at) AS at FROM memories m JOIN memory_versions v ON v.memory_seq = m.seq
+       WHERE m.id IN (SELECT value FROM json_each(?)) AND v.content <> m.content GROUP BY m.id`,
+    )
+    .all(JSON.stringify(ids));
+  return new Map(rows.map(({ id, at }) => [id, at]));
+}
+
 /** The uuids of these rows, by seq. */
 export function memoryIds(db: Database, seqs: readonly number[]): Map<number, string> {
   if (seqs.length === 0) return new Map();

@@ -15,6 +15,7 @@ import type { ExtractPayload } from "./learn.ts";
 import type { MemorySettings } from "./settings.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject } from "./types.ts";
+import { wipeBlocks } from "./wipe.ts";
 
 /** What an exchange did to a memory, as its receipt lists it. */
 export type Learned = {
@@ -81,6 +82,8 @@ export function applyExchange(
 
   /** Exchanges that say what was to be forgotten, the request among them, are not recalled in its place. */
   function hush(forgotten: MemoryRow): void {
+    // Nor put back into a conversation that had it.
+    wipeBlocks(db, ownerId, forgotten.id);
     const words = duplicateKey(forgotten.content).split(" ");
     // A single word says no statement.
     const saying = words.length < 2 ? [] : deps.told(ownerId, words, MOST_CANDIDATES);

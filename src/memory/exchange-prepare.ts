@@ -2,6 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { randomUUID } from "node:crypto";
 import { blocksByHash, dropBlocks, episodesOfTurns } from "../db/exchanges.ts";
+import { contentTimesById } from "../db/memories.ts";
 import { ownerId } from "../db/owners.ts";
 import type { ReceiptCandidate } from "../db/receipts.ts";
 import { estimateTokens } from "./budget.ts";
@@ -23,6 +24,8 @@ const LEAST_SHARE = 1 / 5;
 /** Candidates that were left out, as far as a receipt names them: one is written for every request. */
 const MAX_DROPPED = 20;
 
+const NO_BLOCKS = { rows: [], last: undefined, chain: null };
+
 export function createPrepare(deps: PrepareDeps, drafts: Drafts) {
   const { db, now } = deps;
 
@@ -42,7 +45,7 @@ export function createPrepare(deps: PrepareDeps, drafts: Drafts) {
     if (!input.read) return none;
     // Under a burst the caller may have gone on without memory already; the next one still waits.
     if (input.until !== null && now() > input.until) return { ...none, reason: "deadline" };
-    const old = owner === null ? { rows: [], last: undefined, chain: null } : oldBlocks(owner, input);
+    const old = owner === null ? NO_BLOCKS : oldBlocks(owner, input);
     const blocks: Prepared["blocks"] = [];
     const ids = new Set<string>(old.chain?.ids);
     let spent = old.chain?.tokens ?? 0;
@@ -88,7 +91,7 @@ export function createPrepare(deps: PrepareDeps, drafts: Drafts) {
         limit: 30,
         deadlineMs: input.deadlineMs,
         mode: "proxy",
-        exclude: [...ids, ...inRequest(owner, sessionId, input.turns)],
+        exclude: [...stillSaid(ids, old), ...inRequest(owner, sessionId, input.turns)],
         count: input.count,
       });
       draft.fresh = true;
@@ -117,6 +120,17 @@ export function createPrepare(deps: PrepareDeps, drafts: Drafts) {
       receiptId,
       fallback: draft.fallback,
     };
+  }
+
+  /** Of what older blocks hold, what is still as it was given: a value that was replaced since is told anew. */
+  function stillSaid(ids: ReadonlySet<string>, old: ReturnType<typeof oldBlocks>): string[] {
+    const given = new Map<string, number>();
+    const blocks = [...old.rows.map(({ block }) => block), ...(old.chain ? [old.chain] : [])];
+    for (const block of blocks) {
+      for (const id of block.ids) given.set(id, Math.max(block.createdAt, given.get(id) ?? 0));
+    }
+    const replaced = contentTimesById(db, [...ids]);
+    return [...ids].filter((id) => (replaced.get(id) ?? 0) <= (given.get(id) ?? 0));
   }
 
   /** Exchanges that the model sees anyway, since the client sends them along. */
