@@ -205,6 +205,26 @@ describe("setting extractEntities", () => {
     expect(await names()).toContain("Bergen");
   });
 
+  test("what stayed when its conversation was deleted is not deleted with another", async () => {
+    for (const [externalId, userMessage] of [
+      ["keep", "My uncle is Torvald."],
+      ["drop", "My niece is Runa."],
+    ]) {
+      await call("POST", "/sessions", { externalId });
+      await call("POST", "/episodes", { externalId, userMessage, aiResponse: "" });
+    }
+    const names = async () => (await entities()).map((row) => row.name);
+    await until("both", async () => (await names()).includes("Torvald") && (await names()).includes("Runa"));
+    const remove = async (name: string, query: string) => {
+      const { id } = await call("GET", `/sessions/by-external/${name}`);
+      await call("DELETE", `/sessions/${id}${query}`);
+    };
+    await remove("keep", "");
+    await remove("drop", "?memories=true");
+    expect(await names()).toContain("Torvald");
+    expect(await names()).not.toContain("Runa");
+  });
+
   test("the speaker stays while another conversation still speaks of them", async () => {
     await call("POST", "/sessions", { externalId: "brief" });
     const { id } = await call("GET", "/sessions/by-external/talk");
@@ -217,6 +237,6 @@ describe("setting extractEntities", () => {
     await call("DELETE", `/sessions/${id}?memories=true`);
     const self = (await entities()).find((row) => row.metadata["self"] === true)!;
     const links = (await call("GET", `/entities/${self.id}/relationships`)).data.map((row) => row.label);
-    expect(links).toEqual(["aunt"]);
+    expect(links.toSorted()).toEqual(["aunt", "uncle"]);
   });
 });

@@ -108,11 +108,18 @@ export function learnEntities(
   }
 }
 
-/** Inside the caller's transaction: deletes what was learned from exchanges alone, when none of them is there any more. */
-export function dropSourceless(deps: Pick<ConversationDeps, "db" | "hooks">, owner: number): void {
+/**
+ * Inside the caller's transaction: deletes what was learned from these exchanges, which are gone, when no other that
+ * taught it is there. What was learned from exchanges that were deleted before stayed then, and stays.
+ */
+export function dropSourceless(
+  deps: Pick<ConversationDeps, "db" | "hooks">,
+  owner: number,
+  gone: readonly number[],
+): void {
   const { db, hooks } = deps;
-  deleteLearnedLinks(db, owner);
-  const ids = learnedWithoutSource(db, owner);
+  deleteLearnedLinks(db, owner, gone);
+  const ids = learnedWithoutSource(db, owner, gone);
   for (const id of ids) hooks.removed(db, "entity", { owner, id });
   deleteEntityRows(db, ids);
 }

@@ -101,10 +101,12 @@ export function createSessions(deps: ConversationDeps) {
     // Many rows leave marks in the index, which then is merged once; few are taken out of it one by one.
     const indexes = ["episodes", ...(input.memories ? (["memories"] as const) : [])] as const;
     const many = input.partOfMany === true || episodeIdsOf(db, input.id, MANY_ROWS).length === MANY_ROWS;
+    const erased: number[] = [];
     for (let size = 20, gone = false; !gone;) {
       const started = performance.now();
       gone = transact(db, () => {
         const ids = episodeIdsOf(db, input.id, size);
+        erased.push(...ids);
         const erase = () => {
           if (input.memories) for (const id of ids) deps.unlearn(db, { owner, episodeId: id });
           eraseEpisodes(deps, owner, ids);
@@ -119,7 +121,7 @@ export function createSessions(deps: ConversationDeps) {
           }
           page = listSummaries(db, input.id, { limit: 200, offset: 0 });
         }
-        if (input.memories) dropSourceless(deps, owner);
+        if (input.memories) dropSourceless(deps, owner, erased);
         eraseSessionTraces(db, owner, session.externalId);
         deleteSessionRow(db, input.id);
         return true;

@@ -172,19 +172,21 @@ export function deleteEntityRows(db: Database, ids: readonly number[]): void {
   db.query("DELETE FROM entities WHERE id IN (SELECT value FROM json_each(?))").run(JSON.stringify(ids));
 }
 
-/** True for a row of `alias` that came from exchanges alone, none of which is there any more. */
-export function sourceless(alias: string): string {
-  return `json_extract(${alias}.metadata, '$.learned') = 1 AND NOT EXISTS (
-    SELECT 1 FROM json_each(${alias}.metadata, '$.episodeIds') source JOIN episodes p ON p.id = source.value)`;
+/** True for a row of `alias` that came from exchanges alone, one of them in the JSON list `gone`, and none there any more. */
+export function sourceless(alias: string, gone: string): string {
+  const sources = `json_each(${alias}.metadata, '$.episodeIds') source`;
+  return `json_extract(${alias}.metadata, '$.learned') = 1
+    AND EXISTS (SELECT 1 FROM ${sources} WHERE source.value IN (SELECT value FROM json_each(${gone})))
+    AND NOT EXISTS (SELECT 1 FROM ${sources} JOIN episodes p ON p.id = source.value)`;
 }
 
-/** Entities that came from exchanges alone, none of which is there any more, and that nothing is linked to. */
-export function learnedWithoutSource(db: Database, owner: number): number[] {
+/** Entities that came from exchanges alone, some of them `gone` and none there any more, and that nothing is linked to. */
+export function learnedWithoutSource(db: Database, owner: number, gone: readonly number[]): number[] {
   return db
-    .query<{ id: number }, [number]>(
-      `SELECT e.id FROM entities e WHERE e.owner_id = ? AND ${sourceless("e")} AND ${unlinked("e")}`,
+    .query<{ id: number }, [number, string]>(
+      `SELECT e.id FROM entities e WHERE e.owner_id = ?1 AND ${sourceless("e", "?2")} AND ${unlinked("e")}`,
     )
-    .all(owner)
+    .all(owner, JSON.stringify(gone))
     .map((row) => row.id);
 }
 

@@ -86,12 +86,12 @@ export function learnedLinksFrom(
     }));
 }
 
-/** Deletes links of this owner that came from exchanges alone, none of which is there any more. */
-export function deleteLearnedLinks(db: Database, owner: number): void {
+/** Deletes links of this owner that came from exchanges alone, some of them `gone` and none there any more. */
+export function deleteLearnedLinks(db: Database, owner: number, gone: readonly number[]): void {
   db.query(
-    `DELETE FROM relationships AS r WHERE ${sourceless("r")}
-     AND r.from_id IN (SELECT id FROM entities WHERE owner_id = ?)`,
-  ).run(owner);
+    `DELETE FROM relationships AS r WHERE ${sourceless("r", "?2")}
+     AND r.from_id IN (SELECT id FROM entities WHERE owner_id = ?1)`,
+  ).run(owner, JSON.stringify(gone));
 }
 
 export type Direction = "out" | "in" | "both";
