@@ -769,6 +769,19 @@ test("what was to be forgotten is not put back into a conversation that had it",
   expect(upstream.last().raw).not.toContain("Trondheim");
 });
 
+test("what was archived by hand is not put back either", async () => {
+  const ada = person();
+  await ada.say([], "I prefer walnut bread.");
+  const open: Message[] = [];
+  await ada.say(open, "Which bread do I prefer?");
+  const line = "Prefers walnut bread";
+  expect(upstream.last().raw).toContain(line);
+  const { data } = await proxy.engine.memories.list({ owner: ada.id(), limit: 1, offset: 0 });
+  await proxy.engine.memories.update({ owner: ada.id(), id: data[0]!.id, patch: { status: "archived" } });
+  await ada.say(open, "Thanks. And what is a fjord?");
+  expect(upstream.last().raw).not.toContain(line);
+});
+
 test("a receipt that is not kept is not named: errors, and replies that break off", async () => {
   const ada = person();
   await ada.say([], "I prefer walnut bread.");

@@ -20,6 +20,7 @@ import type { Purge } from "./purge.ts";
 import { createReview } from "./review.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject, Memory, MemoryOrigin, MemoryType, MemoryVersion } from "./types.ts";
+import { wipeBlocks } from "./wipe.ts";
 
 export type CreateInput = {
   owner: string;
@@ -142,6 +143,8 @@ export function createMemories(deps: MemoriesDeps) {
       }
       if (patch.status !== undefined && patch.status !== row.status && patch.status === "archived") {
         row = store.setStatus(row, "archived", "archive");
+        // Out of recall at once, in conversations that were given it as well.
+        wipeBlocks(db, row.owner_id, row.id);
       }
       if (key?.text != null && key.text !== row.key && (patch.status ?? row.status) === "active") {
         const holder = activeByKey(db, row.owner_id, key.text);
