@@ -246,3 +246,42 @@ test.each([
   expect(results[0]?.kind).toBe("memory");
   expect(results[0]?.text).toContain(answer);
 });
+
+test("what is over takes the place of what was known, and is nothing where nothing was", async () => {
+  await say("I got fired. We sold the boat. Nadia and I broke up. My parrot died.");
+  expect(await contents()).toEqual([]);
+  await say("I work at Globex.");
+  await say("My girlfriend is Nadia. My boat is a Hallberg. My parrot is called Rio.");
+  await say("I left Initech and we sold the house.");
+  expect((await contents()).toSorted()).toEqual([
+    "Boat is a Hallberg",
+    "Girlfriend is Nadia",
+    "Parrot: Rio",
+    "Works at Globex",
+  ]);
+  await say("I quit my job and we sold the boat. Nadia and I broke up. Rio died last night.");
+  expect((await contents()).toSorted()).toEqual([
+    "Broke up with Nadia",
+    "No longer works at Globex",
+    "Rio died",
+    "Sold the boat",
+  ]);
+  await say("My new girlfriend is called Imke. I'm starting at the clinic in Wels in May.");
+  expect(await contents()).toContain("Girlfriend: Imke");
+  expect(await contents()).toContain("Works at the clinic in Wels");
+  expect(await contents()).toHaveLength(4);
+});
+
+test("what is no longer used ends what it filled", async () => {
+  await say("My phone is a Nokia 8 with two cards. I decided to use Trello.");
+  await say("I don't use the Nokia any more. I no longer use Trello.");
+  expect((await contents()).toSorted()).toEqual(["No longer: use Trello", "No longer: use the Nokia"]);
+});
+
+test("a preference turned round replaces the first", async () => {
+  await say("I prefer trains to planes.");
+  await say("I prefer planes over trains.");
+  expect(await contents()).toEqual(["Prefers planes over trains"]);
+  await say("I prefer planes with wifi.");
+  expect(await contents()).toHaveLength(2);
+});

@@ -39,8 +39,32 @@ export function holdsValue(value: string, old: string, lang: Lang): boolean {
 
 /** Whether the correction speaks about this memory: its slot, else its old value. */
 export function corrects(fact: Fact, known: Known): boolean {
+  if (fact.ends !== undefined) return endsKnown(fact, known);
   if (fact.slot !== null && known.slot === fact.slot && known.category === fact.category) return true;
-  return fact.supersedes !== undefined && holdsValue(known.value, fact.supersedes, fact.lang);
+  if (fact.supersedes === undefined) return false;
+  return holdsValue(known.value, fact.supersedes, fact.lang) || noLongerUses(fact, fact.supersedes, known);
+}
+
+/** "I no longer use the Thinkpad" ends "Laptop is a Thinkpad X1" and "Decided on a Thinkpad". */
+function noLongerUses(fact: Fact, old: string, known: Known): boolean {
+  if (fact.category !== "pattern" || fact.polarity !== "-" || known.polarity !== "+") return false;
+  if (known.category !== "decision" && known.slot?.startsWith("my_") !== true) return false;
+  return holdsValue(known.value, forgetWords(old, fact.lang).join(" "), fact.lang);
+}
+
+/** Whether this was known, and is over by what `fact` says: of its slot, and what its value names. */
+export function endsKnown(fact: Fact, known: Known): boolean {
+  if (fact.ends === undefined || known.polarity !== "+" || known.slot === null) return false;
+  const { slot, any } = fact.ends;
+  if (slot === "employer")
+    return known.slot === slot && (any || holdsValue(known.value, core(fact), fact.lang));
+  if (!known.slot.startsWith("my_")) return false;
+  return holdsValue(`${known.slot.slice(3).replaceAll("_", " ")}. ${known.value}`, core(fact), fact.lang);
+}
+
+/** The value without articles and the like. */
+function core(fact: Fact): string {
+  return forgetWords(fact.value, fact.lang).join(" ");
 }
 
 /**
@@ -48,6 +72,13 @@ export function corrects(fact: Fact, known: Known): boolean {
  * value. What ended ("no longer") and what names its own slot keeps its own wording.
  */
 export function corrected(fact: Fact, known: Known): Fact {
+  if (fact.ends !== undefined) {
+    // "Rio died (Rio)" says it twice.
+    const said = fact.content.includes(known.value) ? fact.content.replace(" ({known})", "") : fact.content;
+    const content = shorten(said.replace("{known}", () => known.value));
+    const { category, type, slot } = known;
+    return { ...fact, category, type, slot, key: known.key ?? fact.key, content };
+  }
   const own = fact.slot !== null && fact.slot === known.slot;
   if (own || fact.polarity === "-" || fact.supersedes === undefined) {
     return fact.slot === null && known.slot !== null && fact.polarity === "-"

@@ -53,6 +53,18 @@ export function duplicateKey(content: string, lang: Lang = detectLanguage(conten
   return parts.join(" ");
 }
 
+/** Whether both name the same things, two or more, in another order: "tea to coffee" and "coffee over tea". */
+export function reordered(a: string, b: string, lang: Lang): boolean {
+  const [first, second] = [a, b].map((text) =>
+    wordSpans(lower(text))
+      .filter((word) => word.dense || (!isStopWord(word.text, lang) && !isTelling(word.text, lang)))
+      .map((word) => fold(word.dense ? word.text : stem(word.text, lang))),
+  ) as [string[], string[]];
+  if (first.length < 2 || first.length !== second.length || first.join(" ") === second.join(" "))
+    return false;
+  return first.toSorted().join(" ") === second.toSorted().join(" ");
+}
+
 /** Whether `b` says what `a` says. Equal texts without any word compare as they stand. */
 export function nearDuplicate(a: string, b: string, lang?: Lang): boolean {
   const language = lang ?? detectLanguage(`${a} ${b}`, "en");

@@ -21,7 +21,7 @@ export function extractExchange(
 ): ExchangeExtraction {
   const from = options.extractFrom ?? "both";
   const rejected = { retracted: 0, overruled: 0, capped: 0 };
-  if (from === "off") return { facts: [], forgets: [], rejected };
+  if (from === "off") return { facts: [], ends: [], forgets: [], rejected };
   const own = extractFacts(user, "user");
   let facts = own.facts;
   if (from === "both" && assistant !== "" && !asksForText(user, assistant)) {
@@ -34,7 +34,7 @@ export function extractExchange(
   }
   const kept = capped(facts);
   rejected.capped = facts.length - kept.length;
-  return { facts: kept, forgets: own.forgets, rejected };
+  return { facts: kept, ends: own.ends, forgets: own.forgets, rejected };
 }
 
 /** Whether the user asks for a text, a part to be played, or examples: then nothing in the reply is meant. */

@@ -188,6 +188,7 @@ export function readAnswer(text: string, turns: readonly Turn[]): ModelAnswer | 
   const kept = capped(settled.facts);
   return {
     facts: kept,
+    ends: [],
     forgets,
     rejected: { retracted: 0, overruled: 0, capped: settled.facts.length - kept.length },
     entities: entitiesOf(parsed.data.entities, parsed.data.relationships, heard.user),

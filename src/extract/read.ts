@@ -340,7 +340,7 @@ function readCue(
   if (!hasSubstance(value)) {
     // "I smoke no more": the verb is all there is.
     const verb = groups["verb"] ?? groups["verb2"];
-    if (verb === undefined || cue.correction !== true) return null;
+    if (verb === undefined || (cue.correction !== true && cue.ends === undefined)) return null;
     value = verb;
     groups = { ...groups, alone: "yes" };
   }
@@ -360,9 +360,11 @@ function readCue(
   }
   // `When I say "stop", …`: the marks belong to neither part.
   const trigger = groups["trigger"]?.replace(/^["'“”„«»‘’「『\s]+|["'“”„«»‘’」』\s]+$/g, "");
-  groups = { ...groups, thing, trigger };
+  groups = { ...groups, thing, trigger, known: "{known}" };
   const fact = factOf(cue, value, groups, compiled, options.role, start);
   if (fact === null) return null;
+  if (cue.ends !== undefined)
+    return { kind: "fact", fact: { ...fact, ends: { slot: cue.ends, any: cue.any === true } } };
   // What ended names what it ends: "I no longer use Vim".
   if (cue.correction === true && cue.polarity === "-" && fact.slot === null) supersedes ??= value;
   const correction = cue.correction === true || (corrects && supersedes !== undefined);

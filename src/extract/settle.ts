@@ -1,5 +1,6 @@
 /** The last stand of a text: what it says and takes back is not said. */
-import { corrected, corrects, holdsValue, matchesForget } from "./correct.ts";
+import { corrected, corrects, endsKnown, holdsValue, matchesForget } from "./correct.ts";
+import { reordered } from "./duplicates.ts";
 import type { Reading } from "./read.ts";
 import type { Extraction, Fact } from "./types.ts";
 
@@ -7,6 +8,7 @@ import type { Extraction, Fact } from "./types.ts";
 export function settle(readings: readonly Reading[]): Extraction {
   let facts: Fact[] = [];
   const forgets: Extraction["forgets"] = [];
+  const ends: Fact[] = [];
   let retracted: Fact | null = null;
   for (const reading of readings) {
     if (reading.kind === "forget") {
@@ -18,12 +20,16 @@ export function settle(readings: readonly Reading[]): Extraction {
       if (last === undefined) continue;
       retracted = last;
       if (reading.confident) facts = facts.slice(0, -1);
+    } else if (reading.fact.ends !== undefined) {
+      const { fact } = reading;
+      facts = facts.filter((one) => !endsKnown(fact, one));
+      ends.push(fact);
     } else {
       facts = place(facts, reading.fact, retracted);
       retracted = null;
     }
   }
-  return { facts, forgets };
+  return { facts, ends, forgets };
 }
 
 function place(facts: readonly Fact[], next: Fact, retracted: Fact | null): Fact[] {
@@ -43,7 +49,12 @@ function place(facts: readonly Fact[], next: Fact, retracted: Fact | null): Fact
       return [...facts.filter((one) => one !== meant && one.key !== fact.key), fact];
     }
   }
-  return [...facts.filter((one) => one.key !== fact.key), fact];
+  return [...facts.filter((one) => one.key !== fact.key && !turnedRound(one, fact)), fact];
+}
+
+/** Whether the one prefers A to B and the other B to A. */
+function turnedRound(a: Fact, b: Fact): boolean {
+  return a.category === "preference" && b.category === "preference" && reordered(a.value, b.value, b.lang);
 }
 
 /** Whether the two speak about the same thing and differ: opposite stands, or one slot with two values. */

@@ -37,6 +37,8 @@ export interface Fact {
   supersedes?: string;
   /** The person changed an earlier fact (moved, no longer, actually X not Y). */
   correction: boolean;
+  /** Says only that this is over: stored in the place of what it ends, else not at all. */
+  ends?: { slot: "employer" | "my"; any: boolean };
   /** Where the statement begins in the text it was read from, in UTF-16 units. */
   start: number;
 }
@@ -51,6 +53,8 @@ export interface Forget {
 /** What one text says. */
 export interface Extraction {
   facts: Fact[];
+  /** What is over, for whoever knows what there was; applied before the facts. */
+  ends: Fact[];
   forgets: Forget[];
 }
 

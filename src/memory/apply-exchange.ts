@@ -5,9 +5,9 @@ import { activeByKey, memoryById } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
 import { countQuality } from "../db/quality.ts";
 import { isBuried } from "../db/tombstones.ts";
-import { corrected, corrects, forgetWords, matchesForget } from "../extract/correct.ts";
+import { corrected, corrects, endsKnown, forgetWords, matchesForget } from "../extract/correct.ts";
 import type { Known } from "../extract/correct.ts";
-import { duplicateKey } from "../extract/duplicates.ts";
+import { duplicateKey, reordered } from "../extract/duplicates.ts";
 import type { ExchangeExtraction, Fact, Forget } from "../extract/types.ts";
 import { cleanContent, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
@@ -99,7 +99,7 @@ export function applyExchange(
       return;
     }
     const known = fact.correction ? correctedBy(fact) : null;
-    const holder = known ?? activeByKey(db, ownerId, fact.key) ?? duplicateOf(content);
+    const holder = known ?? activeByKey(db, ownerId, fact.key) ?? duplicateOf(content) ?? turnedRound(fact);
     if (!holder) return add(fact, content);
     if (content !== holder.content && isNewer(holder)) {
       countQuality(db, "rejected", 1, now());
@@ -135,6 +135,21 @@ export function applyExchange(
     );
   }
 
+  /** What is over takes the place of what was known; where nothing was, nothing is stored. */
+  function end(fact: Fact): void {
+    const words = forgetWords(fact.value, fact.lang);
+    const candidates = [
+      activeByKey(
+        db,
+        ownerId,
+        fact.ends?.slot === "my" ? `identity:my_${words.join("_")}` : "identity:employer",
+      ),
+      ...deps.holding(ownerId, words, MOST_CANDIDATES),
+    ];
+    const known = candidates.find((row) => row !== null && endsKnown(fact, knownOf(row)));
+    if (known && !isNewer(known)) correct(known, corrected(fact, knownOf(known)));
+  }
+
   function correct(known: MemoryRow, fact: Fact): void {
     const content = cleanContent(fact.content, deps.redact).text;
     if (fact.key === known.key || !settings.autoApprove) {
@@ -155,6 +170,17 @@ export function applyExchange(
       deps
         .holding(ownerId, same.split(" "), MOST_CANDIDATES)
         .find((row) => duplicateKey(row.content) === same) ?? null
+    );
+  }
+
+  /** The memory that prefers the other way round: the newer word counts. */
+  function turnedRound(fact: Fact): MemoryRow | null {
+    if (fact.category !== "preference") return null;
+    return (
+      deps.holding(ownerId, forgetWords(fact.value, fact.lang), MOST_CANDIDATES).find((row) => {
+        const one = knownOf(row);
+        return one.category === "preference" && reordered(one.value, fact.value, fact.lang);
+      }) ?? null
     );
   }
 
@@ -235,6 +261,7 @@ export function applyExchange(
   }
 
   for (const request of found.forgets) forget(request);
+  for (const fact of found.ends) end(fact);
   for (const fact of found.facts) learn(fact);
   const { retracted, overruled, capped } = found.rejected;
   countQuality(db, "rejected", retracted + overruled + capped, now());

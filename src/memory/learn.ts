@@ -163,6 +163,7 @@ function shareOut(
 ): ExchangeExtraction[] {
   const shares = turns.map((): ExchangeExtraction => ({
     facts: [],
+    ends: [],
     forgets: [],
     rejected: { retracted: 0, overruled: 0, capped: 0 },
   }));

@@ -15,6 +15,11 @@ const PASSING_NOW =
   "[^.;!?]{0,80}<b>(?:today|tonight|right now|at the moment|this (?:week|morning|evening|month)|until|till|tomorrow|for (?:the next|a (?:few|couple|while|week|month))|yet)\\b";
 const NO_FOOD =
   "at|in|on|out|with|without|here|there|that|this|it|them|these|those|him|her|you|anything|everything|much|enough|more|as|like|or|and|but|if|when|well|properly|alone|together|yet|any ?more|any (?:of|more)|so|too|the (?:same|idea|thought|last|first)|either|all|all of|my|your|a lot|people|most|some|every|to|what|while|how|uncertainty|ambiguity";
+/** Who left one place for another says where the work is now. */
+const NO_NEW_JOB =
+  "(?![^.;!?]{0,80}<b>(?:joined|to join|started|starting|work(?:ing)? (?:at|for)|went to|to work (?:at|for))\\b)";
+const WORKPLACE =
+  "clinic|hospital|school|university|college|company|bank|law firm|firm|agency|office|practice|start-?up|library|museum|factory|plant|lab|council|ministry|kindergarten|nursery|bakery|restaurant|hotel|pharmacy|workshop|studio|institute|charity|ngo|newspaper";
 const MONTHLY =
   "(?:day|morning|evening|night|week|weekend|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday|spring|summer|autumn|winter)s?";
 
@@ -266,6 +271,51 @@ export const english: Language = {
       head: `(?:${I} (?:no longer|don't|do not) live|${I}(?:'m| am) no longer (?:living|based)) (?:in|at|on)`,
       tail: "(?:,? any ?more\\b|$|(?=[.,;!?]))",
       say: "No longer lives in {value}",
+    },
+    {
+      id: "quit_job",
+      family: "identity",
+      polarity: "-",
+      ends: "employer",
+      any: true,
+      head: `(?:(?:${I}|${I}'ve|${I} have)(?: (?:just|recently|now|finally|have|already)){0,3} (?:quit|left|lost|resigned from|given up|gave up|handed in my notice at) (?:my |the |that )(?:old |current )?(?<new>job|position)|${I}(?: was|'ve been| have been| got| just got)(?: just)? (?<verb>fired|laid off|made redundant|sacked))${NO_NEW_JOB}`,
+      not: "(?:offer|interview|description|title|at home)\\b",
+      say: "No longer works at {known}",
+    },
+    {
+      id: "left_employer",
+      family: "identity",
+      polarity: "-",
+      ends: "employer",
+      head: `(?:${I}|${I}'ve|${I} have)(?: (?:just|recently|now|finally|have|already)){0,3} (?:quit|left|resigned from)(?= (?:<A>|(?:the|my|that) ))${NO_NEW_JOB}`,
+      tail: "(?=$|[.,;!?]| (?:on|since|in|at|last|this|after|before|because|and|but|so|to|for|two|three|a|when|as|early|already|today|yesterday)\\b)",
+      say: "No longer works at {value}",
+    },
+    {
+      id: "parted",
+      family: "identity",
+      polarity: "-",
+      ends: "my",
+      head: `(?:${I}|${I}'ve|${I} have|we|we've)(?: (?:just|recently|now|finally|have|already)){0,3} (?<verb>sold|gave away|given away|got rid of|gotten rid of|donated|scrapped|threw away|thrown away|lost|broke up with|split up with|broken up with|divorced|cancelled|canceled)(?: my| our)?(?= \\S)`,
+      tail: "(?=$|[.,;!?]| (?:on|since|in|at|last|this|after|before|because|and|but|so|to|for|a|when|already|today|yesterday|again|with)\\b)",
+      say: "{verb} {value}",
+    },
+    {
+      id: "parted_ways",
+      family: "identity",
+      polarity: "-",
+      ends: "my",
+      head: `(?:my )?(?=(?:<A>\\w{1,20}|(?<=my )\\w{3,20}) and ${I}(?: (?:just|recently|have|finally)){0,2} (?:broke up|broken up|split up|split(?=\\W*$| (?:last|in|after|a|two|three)\\b)|separated|parted ways|got divorced|are no longer together|aren't together))`,
+      tail: ` and ${I}\\b[^.,;!?]{0,60}`,
+      say: "Broke up with {value}",
+    },
+    {
+      id: "died",
+      family: "identity",
+      polarity: "-",
+      ends: "my",
+      head: "(?:(?:my|our) |(?=<A>))(?<new>[^.,;:!?]{2,30}?) (?:(?:sadly|just|recently|finally|has|have|had|unfortunately) ){0,2}(?:died|passed away|passed on|was put down)",
+      say: "{new} died ({known})",
     },
     {
       id: "no_longer_work",
@@ -612,6 +662,15 @@ export const english: Language = {
       tail: "(?=$|[.,;!?]| (?:and|but|so|at|for|in|who|which|with|–|—|-) )",
       not: "(?:(?:at|for|in|on|with|from|to|out|well|hard|fine|together|late|nights?|remotely|best|closely|under|around|through|a lot|alone|less|more|not|only|too|very|that|done|boring|stressful|great|part|full|towards?|across|against|like|better|great|every|mostly|usually|always|never|when|because|so|until|over|up|here|there|by|out|around|directly|night|day|shifts?|home|again|now|mainly|if|if it)\\b|\\d)",
       say: "Works as {value}",
+    },
+    {
+      id: "new_employer",
+      family: "identity",
+      polarity: "+",
+      slot: "employer",
+      head: `(?:${I}(?:'ve| have)?(?: (?:just|recently|now|finally|also)){0,3} (?:(?:quit|left|resigned from) (?=<A>|(?:the|my) (?:old |last )?(?:${WORKPLACE}|job|position)\\b)[^,;.!?]{1,40}?(?:,| and|, and)(?: then| now| just| have)? (?:joined|started(?: working)? (?:at|for)|work(?:ing)? (?:at|for)|went to)(?= <A>)|(?:got|landed|took|taken|started|found|accepted|have|signed for) an? (?:(?:new|permanent|full-time|part-time|better|great) ){0,2}(?:job|position|role|contract)(?: as an? [^,;.!?]{1,40}?)? (?:at|with)(?= <A>))|${AM}(?: (?:now|soon|also)){0,1} (?:starting|going to start|about to start|moving|switching)(?: work(?:ing)?| my new job| a new job)? (?:at|to work (?:at|for))(?= (?:<A>|(?:the|a) (?:new )?(?:${WORKPLACE})\\b))|${I}(?:'ll| will)(?: be)? (?:start|starting|join|joining)(?: work(?:ing)?)?(?: at)?(?= (?:<A>|(?:the|a) (?:new )?(?:${WORKPLACE})\\b))|${I}(?:'ve| have)?(?: (?:just|recently|now|finally)){0,3} started(?: work(?:ing)?)? at(?= (?:the|a) (?:new )?(?:${WORKPLACE})\\b))`,
+      tail: "(?=$|[.,;!?]| (?:on|since|from|last|next|this|as|because|and|but|so|where|which|starting|after|before|today|tomorrow|yesterday|soon|with|in (?:january|february|march|april|may|june|july|august|september|october|november|december|spring|summer|autumn|fall|winter|the (?:new year|spring|summer|autumn|fall|winter)|\\d|two|three|a ))\\b)",
+      say: "Works at {value}",
     },
     {
       id: "employer",

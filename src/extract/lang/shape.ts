@@ -32,6 +32,13 @@ export interface Cue {
   sayAssistant?: string;
   /** An earlier fact changes. */
   correction?: true;
+  /**
+   * Says that something is over, and nothing where that was not known: a place of work, or one of the things that are
+   * `my_<thing>`. `{known}` in the rendering is the value that was known.
+   */
+  ends?: "employer" | "my";
+  /** With `ends`: whatever fills that slot, not only what the value names. */
+  any?: true;
   /** Only in a sentence that says it corrects: "it's a bug, not a feature" corrects nothing. */
   marked?: true;
   /** Also in a question ("can you forget that …"). */
