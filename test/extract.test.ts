@@ -56,7 +56,10 @@ describe("statements", () => {
       "preference+ preference:tea_but_only_with_milk: Prefers tea but only with milk",
     ],
     ["My aunt is Dutch and she's a pilot", "identity+ identity:my_aunt: Aunt is Dutch"],
-    ["My nephew is allergic to soy, not me", "identity+ identity:my_nephew: Nephew is allergic to soy"],
+    [
+      "My nephew is allergic to soy, not me",
+      "identity+ identity:my_nephew_allergic_to_soy: Nephew is allergic to soy",
+    ],
     ["I don't live in Hull but in York", "identity+ identity:home: Lives in York"],
     ["I'm not vegan anymore, more like flexitarian", "identity- identity:vegan: No longer vegan"],
     ["I no longer work weekends, yay", "pattern- pattern:work_weekends: No longer: work weekends"],
@@ -101,6 +104,21 @@ describe("statements", () => {
       "Does not like queues",
     ]);
     expect(said("Hi, I'm a florist and I live in Cork. Any ideas?")).toHaveLength(2);
+  });
+
+  test("a name and what else somebody is stand beside each other", () => {
+    const keys = (text: string) => extractFacts(text, "user").facts.map((fact) => fact.key);
+    expect(keys("My dog is called Rex. My dog is deaf. My dog is a pug. My dog is 3.")).toEqual([
+      "identity:my_dog",
+      "identity:my_dog_deaf",
+      "identity:my_dog_role",
+      "identity:my_dog_age",
+    ]);
+    expect(keys("My girlfriend is Nadia. My new girlfriend is called Imke.")).toEqual([
+      "identity:my_girlfriend",
+    ]);
+    expect(keys("My sister is vegan. My sister is no longer vegan.")).toEqual(["identity:my_sister_vegan"]);
+    expect(keys("Mein Bruder heißt Jan. Mein Bruder ist blind.")).toHaveLength(2);
   });
 
   test("the last stand counts", () => {

@@ -4,6 +4,9 @@ import { slug, slugKey } from "./keys.ts";
 import { render } from "./render.ts";
 import type { Category, Fact, FactType, Polarity, Role } from "./types.ts";
 import { hasSubstance, shorten } from "./value.ts";
+import { lower } from "../text/fold.ts";
+import type { Lang } from "../text/language.ts";
+import { people, pets } from "./relations.ts";
 
 const TYPES: Record<Category, FactType> = {
   preference: "factual",
@@ -37,7 +40,7 @@ export function factOf(
   if (cue.you === true) content = render(language.fromAssistant, { content });
   content = shorten(content);
   if (content.length < 3) return null;
-  const slot = slotOf(cue.slot, groups["thing"]);
+  const slot = slotOf(cue, value, groups, language.lang);
   return {
     category,
     type: TYPES[category],
@@ -55,11 +58,38 @@ export function factOf(
   };
 }
 
-function slotOf(slot: CompiledCue["cue"]["slot"], thing: string | undefined): string | null {
-  if (slot === undefined) return null;
-  if (slot === "my") return `my_${slug(thing ?? "")}`;
-  if (slot === "favourite") return `favourite_${slug(thing ?? "")}`;
-  return slot;
+function slotOf(
+  cue: CompiledCue["cue"],
+  value: string,
+  groups: Record<string, string | undefined>,
+  lang: Lang,
+): string | null {
+  const { thing = "" } = groups;
+  if (cue.slot === undefined) return null;
+  if (cue.slot === "favourite") return `favourite_${slug(thing)}`;
+  if (cue.slot !== "my") return cue.slot;
+  const plain = lower(thing);
+  const living = people[lang].has(plain) || pets[lang].has(plain);
+  if (!living || isName(cue, value, groups, lang)) return `my_${slug(thing)}`;
+  // Somebody is many things at once, each to be known beside the name; of one age and one calling, or breed, at a time.
+  const kind = /^\p{N}/u.test(value) ? "age" : ROLE.test(value) ? "role" : slug(value.replace(OVER, ""));
+  return `my_${slug(thing)}_${kind}`;
+}
+
+/** What is over is kept where it was known. */
+const OVER = /^no longer (?:an? )?/i;
+const ROLE = /^(?:an?|eine?|une?|un[oa]|uma?|um|een) /i;
+const NAME = /^\p{Lu}[\p{L}'’.-]*(?: (?:\p{Lu}[\p{L}'’.-]*|de|da|di|van|von|der|del|bin|al))*$/u;
+
+/** Whether the value says what somebody is called; Japanese does not tell. */
+function isName(
+  cue: CompiledCue["cue"],
+  value: string,
+  groups: Record<string, string | undefined>,
+  lang: Lang,
+): boolean {
+  if (lang === "ja" || cue.id === "my_called" || cue.id === "my_name") return true;
+  return lang === "zh" ? /叫/.test(groups["be"] ?? "") : NAME.test(value);
 }
 
 /** What an assistant does next is no decision about the work, in whatever tense it says so. */
