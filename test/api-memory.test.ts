@@ -56,6 +56,17 @@ describe("POST /api/memory", () => {
     expect((await api.anna("GET", "/api/memory")).json.total).toBe(before);
   });
 
+  test("takes no time whose year in UTC has not four digits, since it could not be read back", async () => {
+    const put = async (expiresAt: string) =>
+      (await api.anna("POST", "/api/memory", { content: "Until the end of time.", expiresAt })).json;
+    for (const edge of ["9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00+14:00"]) {
+      expect((await put(edge)).error).toMatchObject({ param: "expiresAt" });
+    }
+    const made = await put("9999-12-31T23:59:59+14:00");
+    expect(made.memory.expiresAt).toBe("9999-12-31T09:59:59.000Z");
+    await api.anna("DELETE", `/api/memory/${made.id}`);
+  });
+
   test("counts characters, so that an emoji is one", async () => {
     const put = async (content: string, key: string) =>
       (await api.anna("POST", "/api/memory", { content, key })).status;

@@ -205,6 +205,26 @@ describe("an operation", () => {
     expect((await hono.request("/api/slow", { method: "POST" })).status).toBe(200);
   });
 
+  test("asked for by HEAD, a stream is made for nobody and holds up no other", async () => {
+    let left = 0;
+    const stream = operation({
+      method: "get",
+      path: "/api/stream",
+      tag: "Things",
+      summary: "Stream",
+      access: "public",
+      exclusive: "stream",
+      answer: { type: "text/plain", description: "words" },
+      handle: () => new Response(new ReadableStream({ cancel: () => void left++ }, { highWaterMark: 0 })),
+    });
+    const hono = app(undefined, [stream]);
+    expect((await hono.request("/api/stream", { method: "HEAD" })).status).toBe(200);
+    expect(left).toBe(1);
+    const next = await hono.request("/api/stream");
+    expect(next.status).toBe(200);
+    await next.body!.cancel();
+  });
+
   test("answers as its schema says, or the check fails", async () => {
     const wrong = operation({
       method: "get",

@@ -49,6 +49,9 @@ describe("coming in", () => {
   });
 
   test("a one-time link works once and goes to the first page", async () => {
+    // A preview that only looks at the address leaves it to the person.
+    const looked = await fetch(box.server.signIn, { method: "HEAD", redirect: "manual" });
+    expect([looked.status, looked.headers.get("set-cookie")]).toEqual([204, null]);
     const first = await fetch(box.server.signIn, { redirect: "manual" });
     expect(first.status).toBe(303);
     expect(first.headers.get("location")).toBe("/dashboard/memory");

@@ -77,7 +77,10 @@ function handler(operation: Operation, options: MountOptions, running: Set<strin
         key,
         request: c.req.raw,
       });
-      if (answer instanceof Response) return release ? whenDone(answer, release) : answer;
+      if (answer instanceof Response) {
+        if (c.req.method === "HEAD") return await headOf(answer, release);
+        return release ? whenDone(answer, release) : answer;
+      }
       const reply = answer instanceof Reply ? answer : new Reply(200, answer);
       if (options.checkAnswers) assertAnswer(operation, reply.value);
       release?.();
@@ -218,6 +221,13 @@ function occupy(running: Set<string>, name: string): () => void {
   }
   running.add(name);
   return () => running.delete(name);
+}
+
+/** Its headers alone: nobody will read the body, so whatever makes it ends here. */
+async function headOf(response: Response, done: (() => void) | null): Promise<Response> {
+  await response.body?.cancel();
+  done?.();
+  return new Response(null, response);
 }
 
 /** The same response, with `done` called once when its body has been sent, failed or been left. */

@@ -31,7 +31,15 @@ function characters(value: string): number {
 }
 
 /** A time in the answers and in requests: ISO 8601 with zone, years 0000 to 9999. */
-export const time = z.iso.datetime({ offset: true }).meta({ example: "2026-01-31T12:00:00.000Z" });
+export const time = z.iso
+  .datetime({ offset: true, abort: true })
+  .refine((value) => hasFourDigitYear(Date.parse(value)), "must be a time of the years 0000 to 9999 in UTC")
+  .meta({ example: "2026-01-31T12:00:00.000Z" });
+
+/** Beyond them a time is written with more digits, which nobody reads back. */
+export function hasFourDigitYear(at: number): boolean {
+  return at >= -62_167_219_200_000 && at <= 253_402_300_799_999;
+}
 
 /** Milliseconds or tokens or rows: never negative. */
 export const count = z.int().min(0);

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { limits } from "../memory/types.ts";
 import { memory, ranks, resolution } from "./memory.ts";
-import { count, jsonObject, limit, offset, ownerName, text, time } from "./common.ts";
+import { count, hasFourDigitYear, jsonObject, limit, offset, ownerName, text, time } from "./common.ts";
 
 /** Characters of one side of an exchange. */
 const MAX_MESSAGE = 2_000_000;
@@ -94,7 +94,7 @@ const moment = z
     z.int().min(0).max(253_402_300_799_999),
   ])
   .transform((value) => (typeof value === "number" ? value : Date.parse(zoned(value))))
-  .refine(Number.isFinite, "must be a time as in 2026-01-31T12:00:00Z");
+  .refine(hasFourDigitYear, "must be a time as in 2026-01-31T12:00:00Z");
 
 /** A time without a zone is taken as UTC. */
 function zoned(value: string): string {

@@ -80,6 +80,8 @@ export function signInRoutes(app: Hono<Env>, deps: StudioDeps): void {
         ...noteOf(c),
       });
     }
+    // Whoever only looks at the link (a mail filter, a preview of a chat) does not use it up.
+    if (c.req.method === "HEAD") return c.body(null, 204);
     if (admin.studio.useLink(token)) return enter(c, "/dashboard/memory");
     try {
       return auth.refuse(c.env.address);
