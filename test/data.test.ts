@@ -175,6 +175,48 @@ describe("export and import", () => {
     expect(again.json).toMatchObject({ created: 0, updated: 0 });
   });
 
+  test("what was replaced or summed up names its successor by the id it has here", async () => {
+    const [old, heir, summary, original] = Array.from({ length: 4 }, () => crypto.randomUUID());
+    const line = { kind: "memory", type: "semantic" };
+    const rows = [
+      { ...line, id: old, content: "Sails a Laser", status: "superseded", supersededBy: heir },
+      { ...line, id: heir, content: "Sails a Finn" },
+      { ...line, id: summary, content: "[semantic] Raced in Kiel", origin: "summary" },
+      { ...line, id: original, content: "Raced in Kiel.", status: "archived", supersededBy: summary },
+    ];
+    expect((await importInto(api, api.secrets.anna, jsonl(rows))).json.created).toBe(4);
+    expect((await importInto(api, api.secrets.bert, jsonl(rows))).json.created).toBe(4);
+    const mine = await exported(api, api.secrets.bert, "?memoriesOnly=true");
+    const by = (content: string) => mine.find((row) => row.content === content)!;
+    expect(by("Sails a Laser")["supersededBy"]).toBe(by("Sails a Finn").id);
+    const sum = by("[semantic] Raced in Kiel").id!;
+    expect(by("Raced in Kiel.")["supersededBy"]).toBe(sum);
+    expect((await api.bert("POST", `/api/memory/${sum}/restore-originals`, {})).status).toBe(200);
+    for (const { id } of rows) await api.anna("DELETE", `/api/memory/${id}`);
+  });
+
+  test("an import that broke off behind a memory brings its history the second time", async () => {
+    const id = crypto.randomUUID();
+    const row = { kind: "memory", id, content: "Skis in Lech", key: "ski", version: 2 };
+    const version = {
+      kind: "version",
+      memoryId: id,
+      version: 1,
+      cause: "api",
+      at: "2024-01-01T00:00:00Z",
+      type: "factual",
+      key: "ski",
+      content: "Skis in Ischgl",
+      metadata: {},
+      status: "active",
+    };
+    expect((await importInto(other, other.secrets.bert, jsonl([row]))).json.created).toBe(1);
+    const file = jsonl([row, version]);
+    expect((await importInto(other, other.secrets.bert, file)).json).toMatchObject({ created: 1 });
+    expect((await importInto(other, other.secrets.bert, file)).json).toMatchObject({ unchanged: 2 });
+    expect(JSON.stringify((await other.bert("GET", `/api/memory/${id}/history`)).json)).toContain("Ischgl");
+  });
+
   test("lines without ids are known by what they say", async () => {
     const lines = [
       { kind: "memory", content: "Plays the cello", createdAt: "2020-02-02T00:00:00Z" },

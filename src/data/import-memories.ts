@@ -4,6 +4,7 @@ import {
   changeMemory,
   memoryById,
   putVersion,
+  renameSuccessor,
   sameContent,
   versionsOf,
   type MemoryChange,
@@ -54,7 +55,9 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
     state.made.add(stored.row.id);
     changeMemory(db, stored.row.seq, {
       ...(line.version === undefined ? {} : { version: line.version }),
-      ...(line.supersededBy == null ? {} : { superseded_by: line.supersededBy }),
+      ...(line.supersededBy == null
+        ? {}
+        : { superseded_by: state.memories.get(line.supersededBy) ?? line.supersededBy }),
     });
     return "created";
   }
@@ -108,7 +111,11 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
       if (line.sessionId === undefined) delete change.session_id;
       if (line.metadata === undefined) delete change.metadata;
     }
-    if (Object.keys(change).length === 0) return "unchanged";
+    if (Object.keys(change).length === 0) {
+      // An import that broke off may have left it without its history.
+      if (line.version === row.version) state.made.add(row.id);
+      return "unchanged";
+    }
     store.edit(row, change, "import");
     return "updated";
   }
@@ -118,7 +125,7 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
     const row = memoryById(db, state.owner, id);
     if (row === null)
       throw invalid("memoryId", "the memory of this version does not stand before it in the file");
-    // Only a row that came with this file has this file's history.
+    // Only a row that came with this file, now or before, has this file's history.
     if (!state.made.has(row.id)) return "unchanged";
     const { content, key, metadata } = clean(line, redacted);
     const added = putVersion(db, row.seq, {
@@ -141,8 +148,11 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
     return id == null ? null : (state.episodes.get(id) ?? null);
   }
 
+  /** What the file calls `fileId` has another id here. Rows before it that it took the place of name it by the file's. */
   function remember(state: Import, fileId: string | undefined, row: MemoryRow): void {
-    if (fileId !== undefined && fileId !== row.id) state.memories.set(fileId, row.id);
+    if (fileId === undefined || fileId === row.id) return;
+    state.memories.set(fileId, row.id);
+    renameSuccessor(db, state.owner, fileId, row.id);
   }
 
   return { memory, version };

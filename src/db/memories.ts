@@ -314,6 +314,15 @@ export function toVersion(row: VersionRow): MemoryVersion {
   };
 }
 
+/** Rows of an owner that say `from` took their place say `to`. */
+export function renameSuccessor(db: Database, owner: number, from: string, to: string): void {
+  db.query("UPDATE memories SET superseded_by = ?3 WHERE superseded_by = ?2 AND +owner_id = ?1").run(
+    owner,
+    from,
+    to,
+  );
+}
+
 /** Removes the row; versions go with it. Index rows go by trigger. */
 export function removeMemory(db: Database, seq: number): void {
   db.query("DELETE FROM memories WHERE seq = ?").run(seq);
