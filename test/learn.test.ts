@@ -165,6 +165,34 @@ test("nothing is learned while memory is off", async () => {
   expect(await contents()).toEqual([]);
 });
 
+test("what had expired is known again when it is said again, also when it is approved first", async () => {
+  const over = (content: string, key: string) =>
+    box.engine.memories.create({
+      owner: "anna",
+      origin: "api",
+      content,
+      key,
+      expiresAt: "2020-01-01T00:00:00Z",
+    });
+  await over("Lives in Turku", "identity:home");
+  await over("Works at Acme", "identity:employer");
+  await say("I live in Turku. I work at Globex.");
+  const known = async () =>
+    (await memories()).map(({ content, expiresAt }) => [content, expiresAt]).toSorted();
+  expect(await known()).toEqual([
+    ["Lives in Turku", null],
+    ["Works at Globex", null],
+  ]);
+  await set({ autoApprove: false });
+  await over("Called Ann", "identity:name");
+  await say("My name is Anna.");
+  const [pending] = await memories("pending");
+  expect(await box.engine.memories.approve({ owner: "anna", id: pending!.id })).toMatchObject({
+    key: "identity:name",
+    expiresAt: null,
+  });
+});
+
 test("without autoApprove everything waits, a repetition does not fill the inbox, and approving makes it active", async () => {
   await set({ autoApprove: false });
   await say("I prefer oat milk.");

@@ -37,6 +37,21 @@ test("creating with the key of an active memory updates it in place and keeps th
   ]);
 });
 
+test("what had expired holds again when it is said again, and keeps a time that is still to come", async () => {
+  const made = (key: string, expiresAt?: string) =>
+    box.engine.memories.create({
+      owner: "anna",
+      origin: "api",
+      content: `Parks on ${expiresAt}`,
+      key,
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+    });
+  await made("over", "2020-01-01T00:00:00Z");
+  await made("open", "2999-01-01T00:00:00Z");
+  expect((await made("over")).memory.expiresAt).toBeNull();
+  expect((await made("open")).memory.expiresAt).toBe("2999-01-01T00:00:00.000Z");
+});
+
 test("without a key it always inserts, and one owner's key is free for another", async () => {
   await create("Likes rain");
   await create("Likes rain");

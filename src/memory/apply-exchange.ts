@@ -13,6 +13,7 @@ import { cleanContent, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
 import type { ExtractPayload } from "./learn.ts";
 import type { MemorySettings } from "./settings.ts";
+import { heldAgain } from "./store.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject } from "./types.ts";
 import { wipeBlocks } from "./wipe.ts";
@@ -198,11 +199,13 @@ export function applyExchange(
       return add({ ...fact, key: holder.key ?? fact.key }, content);
     const metadata = { ...(JSON.parse(holder.metadata) as JsonObject), ...metadataOf(fact) };
     const same = content === holder.content;
+    const again = heldAgain(holder, now());
     const row = same
-      ? store.edit(holder, {}, cause)
+      ? store.edit(holder, again, cause)
       : store.edit(
           holder,
           {
+            ...again,
             content,
             metadata: JSON.stringify(metadata),
             type: fact.type,

@@ -6,6 +6,7 @@ import { countQuality } from "../db/quality.ts";
 import { AppError, conflict } from "../error.ts";
 import { deleteForGood } from "./delete.ts";
 import type { Caller } from "./listing.ts";
+import { heldAgain } from "./store.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject, Memory } from "./types.ts";
 
@@ -70,7 +71,13 @@ export function createReview({ db, store, now, find, write }: ReviewDeps) {
     const merged = { ...(JSON.parse(holder.metadata) as JsonObject), ...metadata };
     const updated = store.edit(
       holder,
-      { content: row.content, type: row.type, metadata: JSON.stringify(merged), by_hand: 1 },
+      {
+        ...heldAgain(holder, now()),
+        content: row.content,
+        type: row.type,
+        metadata: JSON.stringify(merged),
+        by_hand: 1,
+      },
       "approve",
     );
     store.purge(row);

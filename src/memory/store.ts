@@ -62,6 +62,11 @@ export function isStanding(key: string | null, metadata: JsonObject): boolean {
   return metadata["category"] === "instruction" || (key !== null && standingKeys.has(key));
 }
 
+/** What had expired and is said again holds again: else the new word would stay hidden, and go with the old one. */
+export function heldAgain({ expires_at }: MemoryRow, at: number): MemoryChange {
+  return expires_at !== null && expires_at <= at ? { expires_at: null } : {};
+}
+
 export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => number }) {
   const { db, hooks, now } = deps;
 
@@ -113,6 +118,7 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
       const change: MemoryChange = {
         content: input.content,
         metadata: JSON.stringify(metadata),
+        ...heldAgain(holder, now()),
         ...(input.type === undefined ? {} : { type: input.type }),
         ...(input.sessionId === undefined ? {} : { session_id: input.sessionId }),
         ...(input.expiresAt === undefined ? {} : { expires_at: input.expiresAt }),
