@@ -313,3 +313,39 @@ test("a preference turned round replaces the first", async () => {
   await say("I prefer planes with wifi.");
   expect(await contents()).toHaveLength(2);
 });
+
+const recalled = async (query: string) =>
+  (await box.engine.retrieval.retrieve({ owner: "anna", query, mode: "interactive" })).results.map(
+    (row) => row.text,
+  );
+
+test("an exchange is not recalled for a statement that a memory here has replaced", async () => {
+  await say("My favourite band is Portishead.");
+  await say("I prefer trains to planes.");
+  await say("My favourite band is Low.");
+  await say("I prefer planes to trains.");
+  const band = await recalled("What is my favourite band?");
+  expect(band.join()).toContain("Low");
+  expect(band.join()).not.toContain("Portishead");
+  const ride = (await recalled("trains or planes, what do I prefer?")).join();
+  expect(ride).toContain("Prefers planes to trains");
+  expect(ride).not.toContain("trains to planes");
+});
+
+test("an exchange that says more than its memory is recalled beside it", async () => {
+  await say(
+    "I no longer use the Nokia for calls, it fell into the harbour at Kotka. The ferry to Tallinn left without me.",
+  );
+  expect((await recalled("What about my Nokia?")).join()).toContain("harbour");
+});
+
+test("what nobody made a memory of is forgotten as it was said, unless it is said all over", async () => {
+  await say("The rival firm Vantablik sells cheaper lamps.");
+  await say("Lamps of all kinds are nice.");
+  expect((await recalled("Who is Vantablik?")).join()).toContain("rival");
+  await say("Forget what I said about Vantablik.");
+  expect(await recalled("Who is Vantablik?")).toEqual([]);
+  for (let i = 0; i < 6; i += 1) await say(`Lamp number ${i} stands on shelf ${i}.`);
+  await say("Forget what I said about lamps.");
+  expect(await recalled("On which shelf is lamp number 3?")).not.toEqual([]);
+});

@@ -109,6 +109,7 @@ export function createExport(db: Database) {
             sessionId: version.session_id,
             expiresAt: isoOrNull(version.expires_at),
             status: version.status,
+            episodeId: version.episode_id,
           })),
         ],
       );

@@ -140,6 +140,7 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
       session_id: line.sessionId ?? null,
       expires_at: line.expiresAt == null ? null : ms(line.expiresAt),
       status: line.status,
+      episode_id: episodeHere(state, line.episodeId),
     });
     return added ? "created" : "unchanged";
   }

@@ -107,6 +107,22 @@ export function contentTimes(db: Database, seqs: readonly number[]): Map<number,
   return new Map(rows.map(({ seq, at }) => [seq, at]));
 }
 
+/** Ids of the exchanges whose statement somebody took back or replaced by what one of these memories says now. */
+export function replacedExchanges(db: Database, seqs: readonly number[]): Set<number> {
+  if (seqs.length === 0) return new Set();
+  const rows = db
+    .query<{ id: number }, [string]>(
+      `SELECT v.episode_id AS id FROM memories m JOIN memory_versions v ON v.memory_seq = m.seq
+       WHERE m.seq IN (SELECT value FROM json_each(?1)) AND v.content <> m.content AND v.cause IN ('restated', 'correction')
+         AND v.episode_id IS NOT NULL
+       UNION
+       SELECT old.episode_id FROM memories m JOIN memories old ON old.superseded_by = m.id
+       WHERE m.seq IN (SELECT value FROM json_each(?1)) AND old.status = 'superseded' AND old.episode_id IS NOT NULL`,
+    )
+    .all(JSON.stringify(seqs));
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** As `contentTimes`, by uuid and whoever owns them; what is no uuid of a memory is not there. */
 export function contentTimesById(db: Database, ids: readonly string[]): Map<string, number> {
   if (ids.length === 0) return new Map();
@@ -251,8 +267,8 @@ export function changeMemory(db: Database, seq: number, change: MemoryChange): v
 /** Keeps the row as it is now as an earlier version; the caller then raises `version`. */
 export function keepVersion(db: Database, seq: number, cause: string, at: number): void {
   db.query(
-    `INSERT INTO memory_versions (memory_seq, version, cause, at, since, type, key, content, metadata, session_id, expires_at, status)
-     SELECT seq, version, ?, ?, updated_at, type, key, content, metadata, session_id, expires_at, status FROM memories WHERE seq = ?`,
+    `INSERT INTO memory_versions (memory_seq, version, cause, at, since, type, key, content, metadata, session_id, expires_at, status, episode_id)
+     SELECT seq, version, ?, ?, updated_at, type, key, content, metadata, session_id, expires_at, status, episode_id FROM memories WHERE seq = ?`,
   ).run(cause, at, seq);
 }
 
@@ -268,6 +284,8 @@ export type VersionRow = {
   session_id: string | null;
   expires_at: number | null;
   status: MemoryStatus;
+  /** Null too where the version is older than this column. */
+  episode_id: number | null;
 };
 
 /** Earlier versions, oldest first. */
@@ -282,8 +300,8 @@ export function putVersion(db: Database, seq: number, version: VersionRow): bool
   return (
     db
       .query(
-        `INSERT INTO memory_versions (memory_seq, version, cause, at, since, type, key, content, metadata, session_id, expires_at, status)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+        `INSERT INTO memory_versions (memory_seq, version, cause, at, since, type, key, content, metadata, session_id, expires_at, status, episode_id)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
       )
       .run(
         seq,
@@ -298,6 +316,7 @@ export function putVersion(db: Database, seq: number, version: VersionRow): bool
         version.session_id,
         version.expires_at,
         version.status,
+        version.episode_id,
       ).changes > 0
   );
 }

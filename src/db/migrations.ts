@@ -9,6 +9,7 @@ import receipts from "../../migrations/0007_receipts.sql" with { type: "text" };
 import quality from "../../migrations/0008_quality.sql" with { type: "text" };
 import backends from "../../migrations/0009_backends.sql" with { type: "text" };
 import configVersion from "../../migrations/0010_config_version.sql" with { type: "text" };
+import versionEpisode from "../../migrations/0011_version_episode.sql" with { type: "text" };
 
 /** `migrations[n]` brings a database from version n to n + 1. */
 export const migrations: readonly { name: string; sql: string }[] = [
@@ -22,4 +23,5 @@ export const migrations: readonly { name: string; sql: string }[] = [
   { name: "0008_quality", sql: quality },
   { name: "0009_backends", sql: backends },
   { name: "0010_config_version", sql: configVersion },
+  { name: "0011_version_episode", sql: versionEpisode },
 ];

@@ -79,6 +79,22 @@ export function applyExchange(
       learned.push({ id: match.id, action: "archived" });
       hush(match);
     }
+    if (matches.length === 0) hushExchanges(request);
+  }
+
+  /** What nobody made a memory of may still be recalled as it was said. */
+  function hushExchanges(request: Forget): void {
+    const saying = deps.told(ownerId, forgetWords(request.phrase, request.lang), MOST_CANDIDATES);
+    const said = saying.filter((id) => id !== payload.episodeId && isEarlier(id));
+    if (said.length === 0 || said.length > MOST_FORGOTTEN) return;
+    for (const id of [...said, payload.episodeId]) {
+      if (id !== null) store.dropEpisode({ owner: ownerId, id, row: "mute" });
+    }
+  }
+
+  function isEarlier(id: number): boolean {
+    const said = getEpisode(db, ownerId, id);
+    return said !== null && Date.parse(said.createdAt) <= payload.saidAt;
   }
 
   /** Exchanges that say what was to be forgotten, the request among them, are not recalled in its place. */

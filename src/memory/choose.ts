@@ -3,6 +3,11 @@ import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import { memoryIds } from "../db/memories.ts";
 import { duplicateKey } from "../extract/duplicates.ts";
+import { fold, lower } from "../text/fold.ts";
+import { detectLanguage } from "../text/language.ts";
+import { wordSpans } from "../text/segment.ts";
+import { stem } from "../text/stem.ts";
+import { isStopWord } from "../text/stopwords.ts";
 import type { Candidate } from "../search/types.ts";
 import { BLOCK_OVERHEAD, renderLine } from "./block.ts";
 import { cutToTokens, estimateTokens } from "./budget.ts";
@@ -23,6 +28,8 @@ export function choose(input: {
   budget: number;
   limit: number;
   exclude: ReadonlySet<string>;
+  /** Exchanges whose statement one of the memories here has replaced. */
+  replaced: ReadonlySet<number>;
   halfForEpisodes: boolean;
   dropped: Dropped[];
   sayings: Sayings;
@@ -71,11 +78,12 @@ export function choose(input: {
       continue;
     }
     // A standing memory is there whatever was asked: it does not answer for the rest of the exchange it came from.
-    if (
-      row.kind === "episode" &&
-      chosen.some((c, at) => at >= standing && c.kind === "memory" && String(c.item.episodeId) === row.id)
-    ) {
+    if (row.kind === "episode" && isTold(row, chosen.slice(standing))) {
       dropLoaded(dropped, row, "its memory is chosen already");
+      continue;
+    }
+    if (row.kind === "episode" && input.replaced.has(row.seq)) {
+      dropLoaded(dropped, row, "a memory here has replaced what it says");
       continue;
     }
     if (row.kind === "episode" && input.halfForEpisodes && episodes + cost(row) > budget / 2) {
@@ -100,6 +108,22 @@ export function choose(input: {
     }
   }
   return chosen;
+}
+
+/** Words of an exchange that none of its memories has, beyond which it says more than they do. */
+const MORE = 4;
+
+/** Whether memories that are chosen already say what the person said in this exchange. */
+function isTold(row: Loaded & { kind: "episode" }, chosen: readonly Loaded[]): boolean {
+  const own = chosen.flatMap((c) =>
+    c.kind === "memory" && String(c.item.episodeId) === row.id ? [c.item.content] : [],
+  );
+  if (own.length === 0) return false;
+  const known = new Set(own.flatMap((content) => duplicateKey(content).split(" ")));
+  const { userMessage } = row.item;
+  const lang = detectLanguage(userMessage, "en");
+  const words = new Set(wordSpans(lower(userMessage)).filter((word) => !isStopWord(word.text, lang)).map((word) => fold(word.dense ? word.text : stem(word.text, lang)))); // prettier-ignore
+  return words.difference(known).size <= MORE;
 }
 
 /** The row with its line cut at a sentence to the tokens that are left; null when not even a beginning fits. */

@@ -3,6 +3,7 @@
  * which retrieval is specified: predicate, standing memories, channels, fusion, floor, rerank, near-duplicates, budget.
  */
 import type { Database } from "bun:sqlite";
+import { replacedExchanges } from "../db/memories.ts";
 import { ownerId, ownerName, SHARED_OWNER } from "../db/owners.ts";
 import { AppError } from "../error.ts";
 import { namedDate } from "../search/dates.ts";
@@ -185,6 +186,7 @@ export function createRetrieval(deps: RetrievalDeps) {
       budget,
       limit,
       exclude: new Set(input.exclude),
+      replaced: input.asOf === undefined ? replacedBy(db, rows) : new Set(),
       halfForEpisodes: input.kinds === undefined,
       dropped,
       sayings,
@@ -244,6 +246,15 @@ export function createRetrieval(deps: RetrievalDeps) {
     /** Writes the access counters that wait. */
     flush: accesses.flush,
   };
+}
+
+/** A memory found by the question answers for what it replaced; a standing one is there whatever was asked. */
+function replacedBy(db: Database, rows: readonly Loaded[]): ReadonlySet<number> {
+  if (!rows.some((row) => row.kind === "episode")) return new Set();
+  return replacedExchanges(
+    db,
+    rows.filter((row) => row.kind === "memory").map((row) => row.seq),
+  );
 }
 
 /** The caller's owner and, when the scope is `global` and the key may, the shared pool. */

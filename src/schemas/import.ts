@@ -49,6 +49,7 @@ export const versionLine = z.object({
   sessionId: sessionId.nullable().optional(),
   expiresAt: time.nullable().optional(),
   status: z.enum(memoryStatuses).default("active"),
+  episodeId: id.nullable().optional(),
 });
 
 export const sessionLine = z.object({

@@ -663,7 +663,7 @@ export const german: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: '(?:mein|meine) (?<thing>(?!lieblings|name\\b|erste|nächste|einzige)[^.,;:!?()"“„\\n]{2,40}?) (?<be>(?:ist|sind|lautet|läuft auf)(?: (?:aktuell|derzeit|jetzt|immer noch|übrigens|seit \\w+)){0,5})(?! (?:nicht|heißt)\\b)',
+      head: '(?:meine?|unser|unsere) (?<thing>(?!lieblings|name\\b|erste|nächste|einzige)[^.,;:!?()"“„\\n]{2,40}?) (?<be>(?:ist|sind|lautet|läuft auf)(?: (?:aktuell|derzeit|jetzt|immer noch|übrigens|seit \\w+)){0,5})(?! (?:nicht|heißt)\\b)',
       say: "{thing} {be} {value}",
     },
     {

@@ -232,7 +232,7 @@ export const english: Language = {
       family: "decision",
       polarity: "+",
       correction: true,
-      head: `(?:${I}|we|${I}'ve|${I} have|we've|we have|${I}'m|${I} am)(?: (?:just|recently|now|finally|since|have|already|completely|fully)){0,5} (?:switched|moved|migrated|changed|converted|went|gone|upgraded|switching|moving|migrating)(?: (?:over|completely|my \\w+|everything|our \\w+|the \\w+))? from (?<old>.{1,80}?) (?:over )?to`,
+      head: `(?:${I}|we|${I}'ve|${I} have|we've|we have|${I}'m|${I} am|we're|we are)(?: (?:just|recently|now|finally|since|have|already|completely|fully)){0,5} (?:switched|moved|migrated|changed|converted|went|gone|upgraded|switching|moving|migrating)(?: (?:over|completely|my \\w+|everything|our \\w+|the \\w+))? from (?<old>.{1,80}?) (?:over )?to`,
       say: "Switched from {old} to {value}",
     },
     {
@@ -780,7 +780,7 @@ export const english: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: "(?:my) (?<thing>(?!favou?rite|least|name\\b|only\\b|first\\b|next\\b)[^.,;:!?()\"“”\\n]{2,50}?)(?:'s)? (?<be>(?:is|are)(?: (?:still|now|actually|currently|always|officially|also|just)){0,5})(?! (?:is|are)\\b)",
+      head: "(?:my|our) (?<thing>(?!favou?rite|least|name\\b|only\\b|first\\b|next\\b)[^.,;:!?()\"“”\\n]{2,50}?)(?:'s)? (?<be>(?:is|are)(?: (?:still|now|actually|currently|always|officially|also|just)){0,5})(?! (?:is|are)\\b)",
       not: "(?:not|called|named)\\b",
       say: "{thing} {be} {value}",
     },

@@ -477,7 +477,7 @@ export const spanish: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: '(?:mi|mis) (?<thing>(?!nombre\\b)[^.,;:!?()"«\\n]{2,40}?) (?<be>(?:es|son)(?: (?:actualmente|ahora|todavía|siempre))?)(?! (?:no|favorit)\\b)',
+      head: '(?:mi|mis|nuestr[oa]s?) (?<thing>(?!nombre\\b)[^.,;:!?()"«\\n]{2,40}?) (?<be>(?:es|son)(?: (?:actualmente|ahora|todavía|siempre))?)(?! (?:no|favorit)\\b)',
       not: "no\\b",
       say: "{thing} {be} {value}",
     },

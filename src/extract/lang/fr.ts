@@ -490,7 +490,7 @@ export const french: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: "(?:mon|ma|mes) (?<thing>(?!nom\\b|prénom\\b)[^.,;:!?()\"«\\n]{2,40}?),? (?<be>(?:est|sont|c'est)(?: (?:actuellement|maintenant|toujours|désormais|le|en))?)(?! pas\\b)",
+      head: "(?:mon|ma|mes|notre|nos) (?<thing>(?!nom\\b|prénom\\b)[^.,;:!?()\"«\\n]{2,40}?),? (?<be>(?:est|sont|c'est)(?: (?:actuellement|maintenant|toujours|désormais|le|en))?)(?! pas\\b)",
       not: "pas\\b",
       say: "{thing} {be} {value}",
     },

@@ -486,7 +486,7 @@ export const italian: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: "(?:il |la |i |le |l')?(?:mio|mia|miei|mie) (?<thing>(?!nome\\b)[^.,;:!?()\"«\\n]{2,40}?) (?<be>(?:è|sono)(?: (?:attualmente|ora|ancora|sempre))?)(?! non\\b)",
+      head: "(?:il |la |i |le |l')?(?:mio|mia|miei|mie|nostr[oaie]) (?<thing>(?!nome\\b)[^.,;:!?()\"«\\n]{2,40}?) (?<be>(?:è|sono)(?: (?:attualmente|ora|ancora|sempre))?)(?! non\\b)",
       not: "non\\b",
       say: "{thing} {be} {value}",
     },

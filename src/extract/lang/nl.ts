@@ -601,7 +601,7 @@ export const dutch: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: "(?:mijn|m'n) (?<thing>(?!favoriete|lievelings|naam\\b|eerste|volgende|enige)[^.,;:!?()\"“\\n]{2,40}?) (?<be>(?:is|zijn)(?: (?:momenteel|nu|nog steeds|trouwens|sinds \\w+|altijd)){0,5})(?! (?:niet|geen)\\b)",
+      head: "(?:mijn|m'n|ons|onze) (?<thing>(?!favoriete|lievelings|naam\\b|eerste|volgende|enige)[^.,;:!?()\"“\\n]{2,40}?) (?<be>(?:is|zijn)(?: (?:momenteel|nu|nog steeds|trouwens|sinds \\w+|altijd)){0,5})(?! (?:niet|geen)\\b)",
       say: "{thing} {be} {value}",
     },
     {

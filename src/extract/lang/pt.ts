@@ -485,7 +485,7 @@ export const portuguese: Language = {
       family: "identity",
       polarity: "+",
       slot: "my",
-      head: '(?:o |a |os |as )?(?:meu|minha|meus|minhas) (?<thing>(?!nome\\b)[^.,;:!?()"«\\n]{2,40}?) (?<be>(?:é|são)(?: (?:atualmente|agora|ainda|sempre))?)(?! não\\b)',
+      head: '(?:o |a |os |as )?(?:meu|minha|meus|minhas|noss[oa]s?) (?<thing>(?!nome\\b)[^.,;:!?()"«\\n]{2,40}?) (?<be>(?:é|são)(?: (?:atualmente|agora|ainda|sempre))?)(?! não\\b)',
       not: "não\\b",
       say: "{thing} {be} {value}",
     },
