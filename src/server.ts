@@ -112,14 +112,15 @@ async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>,
       while (server.pendingRequests > 1 && performance.now() < end) await Bun.sleep(20);
       await parts.end();
       try {
-        return restoreBackup({ dataDir: config.dataDir, file, force: true });
+        const restored = restoreBackup({ dataDir: config.dataDir, file, force: true });
+        log.info("database.restored");
+        return restored;
       } finally {
         parts = openParts(options, control);
         await parts.thread.ready;
       }
     } finally {
       gate.open();
-      log.info("database.restored");
     }
   }
 

@@ -379,6 +379,24 @@ test("recollect mcp refuses a key that is not there, revoked or unclear, in one 
   expect(await run({}, "--key", box.keyId, "--user", "eve")).toMatchObject({ code: 2 });
 });
 
+test("over stdio what is said after a restore is in the restored database", async () => {
+  const backup = await fetch(`${box.url}/api/backup`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${box.token}` },
+  });
+  const connection = await overStdio(box.key);
+  const add = (key: string) =>
+    call(connection, "omniroute_memory_add", { type: "factual", key, content: `Said ${key}` });
+  await add("k:before");
+  const headers = { authorization: `Bearer ${box.token}`, "content-type": "application/x-tar" };
+  const body = await backup.blob();
+  expect((await fetch(`${box.url}/api/restore`, { method: "POST", headers, body })).status).toBe(200);
+  await add("k:after");
+  const list = JSON.stringify((await box.call("GET", "/api/memory?limit=200", undefined, box.key)).body);
+  expect([list.includes("Said k:before"), list.includes("Said k:after")]).toEqual([false, true]);
+  await connection.close();
+});
+
 /** Arguments that a tool takes, with a foreign id wherever one fits. */
 function sample(properties: object, required: string[], id: string): Record<string, unknown> {
   const values: Record<string, unknown> = {

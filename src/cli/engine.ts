@@ -1,5 +1,7 @@
 /** The engine in this process, for one verb: it works beside a running server, whose jobs see what was written. */
 import type { Config } from "../config.ts";
+import { databaseFile } from "../db/folder.ts";
+import { AppError } from "../error.ts";
 import { openEngine } from "../memory/engine.ts";
 import { ownerFlag } from "./verb.ts";
 import type { Call } from "./verb.ts";
@@ -14,10 +16,15 @@ export async function withEngine<T>(
 ): Promise<T> {
   const { db, config } = call.database();
   db.close();
+  const file = databaseFile(config.dataDir);
   const opened = openEngine({ config, log: call.log(config), leaseName: `cli-${crypto.randomUUID()}` });
   try {
     if (options.jobs) opened.start();
-    return await work(opened.engine, config);
+    const result = await work(opened.engine, config);
+    if (databaseFile(config.dataDir) !== file) {
+      throw new AppError("conflict", "A backup was restored meanwhile and has none of this; run it again.");
+    }
+    return result;
   } finally {
     await opened.stop();
   }

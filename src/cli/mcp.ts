@@ -1,7 +1,9 @@
 /** `recollect mcp`: MCP over stdio for one API key, also while the server runs. */
 import type { Database } from "bun:sqlite";
+import { databaseFile } from "../db/folder.ts";
 import { findKey, keyBySecret } from "../db/keys.ts";
 import type { ApiKey } from "../db/keys.ts";
+import type { Engine } from "../engine.ts";
 import { AppError } from "../error.ts";
 import type { McpCaller } from "../mcp/tools.ts";
 import { VERSION } from "../version.ts";
@@ -22,25 +24,66 @@ export const verb: Verb = {
     const { db, config } = call.database();
     const id = keyIdOf(call, db);
     callerOf(call, db, id);
-    const thread = startEngine(config, call.log(config), {
-      leaseName: `mcp-${crypto.randomUUID()}`,
-    });
+    db.close();
+    let folder = open(call);
+    const log = call.log(config);
+    /** After a restore: what is said now belongs into the database that took the place of this one. */
+    const follow = () => {
+      const file = databaseFile(config.dataDir);
+      if (file === null || file === folder.file) return;
+      const old = folder;
+      folder = open(call);
+      void old.close();
+      log.info("database.replaced");
+    };
+    const watch = setInterval(() => {
+      try {
+        follow();
+      } catch (error) {
+        log.error("database.replaced.failed", { error });
+      }
+    }, FOLLOW_MS);
     try {
-      await thread.ready;
+      await folder.thread.ready;
       const { serveStdio } = await import("../mcp/stdio.ts");
       await serveStdio(
-        { engine: thread.engine, version: VERSION, log: call.log(config) },
-        () => callerOf(call, db, id),
+        {
+          engine: new Proxy({} as Engine, { get: (_, group) => Reflect.get(folder.thread.engine, group) }),
+          version: VERSION,
+          log,
+        },
+        () => {
+          follow();
+          return callerOf(call, folder.db, id);
+        },
         { stdin: call.world.stdin(), write: (text) => call.world.stdout.write(text) },
         call.world.ended(),
       );
     } finally {
-      await thread.stop();
-      db.close();
+      clearInterval(watch);
+      await folder.close();
     }
     return exit.ok;
   },
 };
+
+/** How often it is looked whether another database is in place, beside every call, in milliseconds. */
+const FOLLOW_MS = 1000;
+
+function open(call: Call) {
+  const file = databaseFile(call.config().dataDir);
+  const { db, config } = call.database();
+  const thread = startEngine(config, call.log(config), { leaseName: `mcp-${crypto.randomUUID()}` });
+  return {
+    file,
+    db,
+    thread,
+    async close(): Promise<void> {
+      await thread.stop();
+      db.close();
+    },
+  };
+}
 
 function keyIdOf(call: Call, db: Database): string {
   const secret = call.world.env["RECOLLECT_API_KEY"];

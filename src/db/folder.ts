@@ -1,5 +1,6 @@
 /** The data folder: made for its owner alone. */
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { AppError } from "../error.ts";
 
 /** Makes the folder (mode 0700) when it is not there; a sentence when it cannot be made or written. */
@@ -19,4 +20,13 @@ export function makeDataDir(dataDir: string): void {
       { cause },
     );
   }
+}
+
+/**
+ * Which file the database is. A restore puts another in its place, and whoever has the old one open goes on reading and
+ * writing that. Ask before opening. Null while there is none.
+ */
+export function databaseFile(dataDir: string): string | null {
+  const found = statSync(join(dataDir, "recollect.db"), { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
