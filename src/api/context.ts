@@ -5,7 +5,7 @@ import { kinds } from "../memory/types.ts";
 import { ownerName } from "../schemas/common.ts";
 import { contextPackage, externalId, rowId, searchText } from "../schemas/conversations.ts";
 import { maxTokens, rankedLimit } from "../schemas/memory.ts";
-import { operation, type Operation } from "./operation.ts";
+import { operation, sharedPoolOf, type Operation } from "./operation.ts";
 
 export function contextOperations({ context }: Engine): Operation[] {
   return [
@@ -30,7 +30,7 @@ export function contextOperations({ context }: Engine): Operation[] {
       answer: contextPackage,
       handle: ({ body, owner, key }) => {
         const { apiKeyId: _, ...input } = body;
-        return context.build({ ...input, owner: owner!, sharedPool: key?.sharedPool ?? false });
+        return context.build({ ...input, owner: owner!, ...sharedPoolOf(key) });
       },
     }),
   ];

@@ -27,6 +27,12 @@ export type Access = "public" | "local" | "read:memory" | "write:memory" | "mana
 export type OwnerRule = "one" | "span";
 
 export type ApiKey = Extract<Principal, { kind: "key" }>["key"];
+
+/** What the caller's key says of the shared pool; management sees what the owner's key would. */
+export function sharedPoolOf(key: ApiKey | null): { sharedPool?: boolean } {
+  return key === null ? {} : { sharedPool: key.sharedPool };
+}
+
 type Shape = z.ZodObject;
 type Strings = Record<string, string>;
 

@@ -9,7 +9,7 @@ import type { Models } from "../upstream/models.ts";
 import type { Providers } from "../upstream/providers.ts";
 import { eventStream, pause, type ServerEvent } from "./events.ts";
 import { embeddingModels } from "./embedding-models.ts";
-import { operation, type Operation } from "./operation.ts";
+import { operation, sharedPoolOf, type Operation } from "./operation.ts";
 
 const read = { tag: "Retrieval", access: "read:memory" } as const;
 /** How often the state of a reindexing is looked at. */
@@ -42,7 +42,7 @@ export function retrievalOperations({ engine, providers, models }: RetrievalDeps
           await engine.retrieval.retrieve({
             ...body,
             owner: owner!,
-            sharedPool: key?.sharedPool ?? false,
+            ...sharedPoolOf(key),
             mode: "interactive",
             count: false,
           }),

@@ -17,6 +17,14 @@ export function ensureOwner(db: Database, name: string): number {
   return ownerId(db, name)!;
 }
 
+/** Whether the key of this owner, or of the person behind it, may read the shared pool. */
+export function readsSharedPool(db: Database, owner: string): boolean {
+  const key = db
+    .query<{ shared_pool: number }, [string]>("SELECT shared_pool FROM api_keys WHERE id = ?")
+    .get(owner.split(":", 1)[0] ?? "");
+  return key?.shared_pool === 1;
+}
+
 /** A key's own owner and the people behind it. */
 export function ownersOfKey(db: Database, keyId: string): { id: number; name: string }[] {
   return db

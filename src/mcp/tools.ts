@@ -83,11 +83,10 @@ export const tools: readonly AnyTool[] = [
     }),
     run: async ({ query, apiKeyId, ...input }, { engine, caller }) => {
       const owner = oneOwner(caller, apiKeyId);
-      const sharedPool = caller.kind === "key" && caller.sharedPool;
       const result = await engine.retrieval.retrieve({
         ...input,
         owner,
-        sharedPool,
+        ...sharedPoolOf(caller),
         query: query ?? null,
         mode: "interactive",
       });
@@ -173,7 +172,7 @@ export const tools: readonly AnyTool[] = [
       engine.context.build({
         ...input,
         owner: oneOwner(caller, apiKeyId),
-        sharedPool: caller.kind === "key" && caller.sharedPool,
+        ...sharedPoolOf(caller),
       }),
   }),
   tool({
@@ -206,6 +205,11 @@ function anyOwner(caller: McpCaller, named: string | undefined): string | null {
   }
   if (named !== undefined && !caller.ownerExists(named)) throw notFound("owner");
   return named ?? null;
+}
+
+/** What the caller's key says of the shared pool; management sees what the owner's key would. */
+function sharedPoolOf(caller: McpCaller): { sharedPool?: boolean } {
+  return caller.kind === "key" ? { sharedPool: caller.sharedPool } : {};
 }
 
 /** Whether the caller's scopes reach this tool. */

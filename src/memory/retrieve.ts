@@ -4,7 +4,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { replacedExchanges } from "../db/memories.ts";
-import { ownerId, ownerName, SHARED_OWNER } from "../db/owners.ts";
+import { ownerId, ownerName, readsSharedPool, SHARED_OWNER } from "../db/owners.ts";
 import { AppError } from "../error.ts";
 import { namedDate } from "../search/dates.ts";
 import { passesCut, passesGate } from "../search/floor.ts";
@@ -259,7 +259,8 @@ function replacedBy(db: Database, rows: readonly Loaded[]): ReadonlySet<number> 
 
 /** The caller's owner and, when the scope is `global` and the key may, the shared pool. */
 function ownersOf(db: Database, input: RetrieveInput, settings: MemorySettings): Owner[] {
-  const shared = (input.scope ?? settings.scope) === "global" && input.sharedPool === true;
+  const shared =
+    (input.scope ?? settings.scope) === "global" && (input.sharedPool ?? readsSharedPool(db, input.owner));
   const names = shared && input.owner !== SHARED_OWNER ? [input.owner, SHARED_OWNER] : [input.owner];
   return names.flatMap((name) => {
     const id = ownerId(db, name);

@@ -81,7 +81,7 @@ export type RetrieveInput = {
   /** The text to find something for; empty or null where there is none. */
   query: string | null;
   sessionId?: string | null;
-  /** Defaults: the settings. `sharedPool` lets scope `global` read the shared pool too. */
+  /** Defaults: the settings. `sharedPool` lets scope `global` read the shared pool too; left out, the owner's key says. */
   scope?: Scope;
   sharedPool?: boolean;
   strategy?: Strategy;

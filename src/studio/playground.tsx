@@ -84,10 +84,11 @@ async function droppedOf(deps: StudioDeps, dropped: readonly Dropped[]): Promise
 }
 
 async function answerOf(deps: StudioDeps, form: PlayForm): Promise<PlayAnswer> {
+  const settings = deps.admin.settings.read();
   const input = check(asked, {
     query: form.query,
     strategy: form.strategy,
-    maxTokens: numberOr(form.maxTokens) ?? deps.admin.settings.read().maxTokens,
+    maxTokens: numberOr(form.maxTokens) ?? settings.maxTokens,
   });
   if (!deps.admin.ownerExists(form.apiKeyId)) throw invalid("apiKeyId", "there is no such owner");
   const asOf = dayEnd(form.asOf);
@@ -97,7 +98,8 @@ async function answerOf(deps: StudioDeps, form: PlayForm): Promise<PlayAnswer> {
     ...input,
     owner: form.apiKeyId,
     limit: LIMIT,
-    scope: "apiKey",
+    // There is no session here: whatever setting, those of all sessions.
+    scope: settings.scope === "global" ? "global" : "apiKey",
     mode: "interactive",
     count: false,
     ...(asOf === null ? {} : { asOf }),
