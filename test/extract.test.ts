@@ -76,6 +76,7 @@ describe("statements", () => {
       'When I say "go", print the plan',
       "instruction+ instruction:print_the_plan: When told go: print the plan",
     ],
+    ["I play tennis, I play the guitar, and I live in Ghent", "identity+ identity:home: Lives in Ghent"],
     ["My parrot is called Rio", "identity+ identity:my_parrot: Parrot: Rio"],
     [
       "Remember that the gate code changes in May",

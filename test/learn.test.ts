@@ -345,3 +345,14 @@ test("what nobody made a memory of is forgotten as it was said, unless it is sai
   await say("Forget what I said about lamps.");
   expect(await recalled("On which shelf is lamp number 3?")).not.toEqual([]);
 });
+
+test("a role-play goes on until it is left, and nothing said in it is learned", async () => {
+  await say("I love role-playing games. I work at Globex.");
+  await say("Let's role-play. You are a smuggler, I am the harbour master.", "Aye!");
+  await say("I live in the lighthouse and I hate smugglers.", "You prefer honest folk.");
+  await say("My name is Bjarne.");
+  expect((await contents()).toSorted()).toEqual(["Prefers role-playing games", "Works at Globex"]);
+  await say("Okay, stop. I live in Aarhus.");
+  await say("I prefer rye bread.");
+  expect(await contents()).toHaveLength(4);
+});

@@ -194,6 +194,17 @@ export function listEpisodes(
   return { data: rows.map(episode), total };
 }
 
+/** What the person said in the same session before this episode, at most `limit` messages of some length, oldest first. */
+export function saidBefore(db: Database, id: number, limit: number): { text: string; at: number }[] {
+  return db
+    .query<{ text: string; at: number }, [number, number]>(
+      `SELECT substr(b.user_message, 1, 2000) AS text, b.created_at AS at FROM episodes e JOIN episodes b ON b.session_id = e.session_id
+       WHERE e.id = ?1 AND (b.created_at, b.id) < (e.created_at, e.id) ORDER BY b.created_at DESC, b.id DESC LIMIT ?2`,
+    )
+    .all(id, limit)
+    .toReversed();
+}
+
 /** Ids of at most `limit` episodes of a session, in any order. */
 export function episodeIdsOf(db: Database, sessionId: number, limit: number): number[] {
   return db

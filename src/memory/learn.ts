@@ -1,9 +1,10 @@
 /** The job `extract`: what an exchange teaches, applied to what is known, in one transaction. */
-import { getEpisode } from "../db/episodes.ts";
+import { getEpisode, saidBefore } from "../db/episodes.ts";
 import type { NewJob } from "../db/jobs.ts";
 import { transact } from "../db/open.ts";
 import type { ExchangeExtraction } from "../extract/types.ts";
 import type { ModelAnswer, Turn } from "../extract/model.ts";
+import { isPlaying } from "../extract/play.ts";
 import { lower } from "../text/fold.ts";
 import { applyExchange, type ApplyDeps } from "./apply-exchange.ts";
 import { addTurn, batchName, dropTurns, QUIET_MS, readBatch } from "./batch.ts";
@@ -35,6 +36,9 @@ export type LearnDeps = ApplyDeps & {
   /** What else an exchange leaves (entities), inside the same transaction. */
   alsoFrom?: (exchange: Turn & { ownerId: number; episodeId: number; model: ModelAnswer | null }) => void;
 };
+
+/** Messages of a conversation that are looked at for what goes on in it. */
+const LOOKED_BACK = 40;
 
 export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHandler: JobHandler } {
   const { db, now } = deps;
@@ -124,7 +128,8 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHan
               settings.extractFrom,
             );
       turns.forEach(({ payload, texts }, at) => {
-        if (!texts) return;
+        // The model reads what was said before; patterns see one message.
+        if (!texts || (answer === null && inPlay(payload, texts))) return;
         const found = shares?.[at] ?? deps.extract(texts);
         const learned = applyExchange(deps, ownerId, payload, settings, found);
         if (payload.episodeId !== null) {
@@ -142,6 +147,12 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHan
       });
       done();
     });
+  }
+
+  /** Whether a part is played in this exchange that an earlier one of its conversation began. */
+  function inPlay({ episodeId, saidAt }: ExtractPayload, { user }: Turn): boolean {
+    if (episodeId === null) return false;
+    return isPlaying(saidBefore(db, episodeId, LOOKED_BACK), { text: user, at: saidAt });
   }
 
   function textsOf(payload: ExtractPayload): Turn | null {
