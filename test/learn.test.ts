@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { ensureOwner } from "../src/db/owners.ts";
+import { bury, isBuried, settleTombstones } from "../src/db/tombstones.ts";
 import { writeMemorySettings } from "../src/db/settings-write.ts";
 import type { MemorySettingsPatch } from "../src/memory/settings.ts";
 import type { Memory, MemoryStatus } from "../src/memory/types.ts";
@@ -210,6 +212,38 @@ test("approving a change updates the memory that holds its key, with history", a
   expect(approved.id).toBe(old!.id);
   expect(approved.content).toContain("Tampere");
   expect(await box.engine.memories.history({ owner: "anna", id: old!.id })).toHaveLength(2);
+});
+
+test("what was queued while the clock was ahead holds nothing up when it is put back", async () => {
+  await box.stop();
+  box = startTestEngine({ settings: { enabled: true } });
+  await box.engine.conversations.createSession({ owner: "anna", externalId: "chat" });
+  box.clock.offset = 7_200_000;
+  const exchange = { owner: "anna", externalId: "chat", aiResponse: "", extract: true };
+  await box.engine.conversations.createEpisode({ ...exchange, userMessage: "I prefer oat milk." });
+  box.clock.offset = 0;
+  box.start();
+  await say("I live in Bergen.");
+  expect((await contents()).join()).toMatch(/Bergen.*oat milk|oat milk.*Bergen/);
+});
+
+test("what was said while the clock was ahead is corrected when it is put back", async () => {
+  box.clock.offset = 365 * 86_400_000;
+  await say("I live in Bergen.");
+  await say("I moved from Bergen to Oulu.");
+  box.clock.offset = 0;
+  await say("I moved from Oulu to Tampere.");
+  expect(await contents()).toEqual([expect.stringContaining("Tampere")]);
+});
+
+test("a deletion while the clock was ahead does not outlast it", () => {
+  const day = 86_400_000;
+  const owner = ensureOwner(box.db, "anna");
+  const now = box.clock.now();
+  bury(box.db, owner, "k", "Prefers tea", now + 365 * day);
+  settleTombstones(box.db, now);
+  const buried = (saidAt: number) => isBuried(box.db, owner, "k", "Prefers tea", saidAt);
+  expect([buried(now - day), buried(now + 1)]).toEqual([true, false]);
 });
 
 test("the same statement said again confirms it and adds nothing", async () => {

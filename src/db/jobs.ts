@@ -1,6 +1,6 @@
 /** The job table: queued in the transaction that makes them necessary, leased, retried with back-off. */
 import type { Database } from "bun:sqlite";
-import { iso } from "./time.ts";
+import { AHEAD_MS, iso } from "./time.ts";
 
 export type JobRow = {
   id: number;
@@ -43,9 +43,13 @@ export function enqueue(db: Database, job: NewJob, now: number): void {
   ).run(job.type, job.ownerId, JSON.stringify(job.payload), job.runAt ?? now, job.dedupe ?? null, now);
 }
 
+/** No job waits longer than this, in milliseconds. */
+export const LONGEST_WAIT_MS = 24 * 3_600_000;
+
 /**
  * Takes the oldest job that is due, or one whose lease ran out. Jobs of one owner and type run one at a time and in
- * order: while an earlier one of them waits or runs, a later one is not due.
+ * order: while an earlier one of them waits or runs, a later one is not due. What was queued while the clock was ahead
+ * is due at once: else it would hold up the others until that time.
  */
 export function claim(
   db: Database,
@@ -54,20 +58,21 @@ export function claim(
   now: number,
 ): JobRow | null {
   if (types.length === 0) return null;
-  const marks = types.map(() => "?").join(",");
+  const marks = types.map((_, at) => `?${at + 6}`).join(",");
   return db
     .query<JobRow, (string | number)[]>(
-      `UPDATE jobs SET state = 'running', lease_by = ?, lease_until = ?, attempts = attempts + 1
+      `UPDATE jobs SET state = 'running', lease_by = ?1, lease_until = ?2, attempts = attempts + 1, created_at = min(created_at, ?3)
        WHERE id = (
          SELECT j.id FROM jobs j
          WHERE j.type IN (${marks})
-           AND ((j.state = 'queued' AND j.run_at <= ?) OR (j.state = 'running' AND j.lease_until < ?))
+           AND ((j.state = 'queued' AND (j.run_at <= ?3 OR j.created_at > ?4 OR j.run_at > ?5))
+             OR (j.state = 'running' AND (j.lease_until < ?3 OR (j.lease_until > ?5 AND j.lease_by <> ?1))))
            AND NOT EXISTS (
              SELECT 1 FROM jobs e WHERE e.owner_id = j.owner_id AND e.type = j.type AND e.id < j.id AND e.state <> 'failed')
          ORDER BY j.run_at, j.id LIMIT 1)
        RETURNING *`,
     )
-    .get(lease.by, lease.until, ...types, now, now);
+    .get(lease.by, lease.until, now, now + AHEAD_MS, now + LONGEST_WAIT_MS, ...types);
 }
 
 export function extendLease(db: Database, id: number, until: number): void {

@@ -5,3 +5,6 @@ export const isoOrNull = (ms: number | null): string | null => (ms === null ? nu
 /** Milliseconds of an ISO time that a schema has already checked. */
 export const ms = (time: string): number => Date.parse(time);
 export const DAY_MS = 86_400_000;
+
+/** What is further ahead than this was stamped by a clock that has been put back since. */
+export const AHEAD_MS = 60_000;

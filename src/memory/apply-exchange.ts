@@ -4,6 +4,7 @@ import { getEpisode } from "../db/episodes.ts";
 import { activeByKey, memoryById } from "../db/memories.ts";
 import type { MemoryRow } from "../db/memories.ts";
 import { countQuality } from "../db/quality.ts";
+import { AHEAD_MS } from "../db/time.ts";
 import { isBuried } from "../db/tombstones.ts";
 import { corrected, corrects, endsKnown, forgetWords, matchesForget } from "../extract/correct.ts";
 import type { Known } from "../extract/correct.ts";
@@ -135,8 +136,14 @@ export function applyExchange(
   /** Whether it was said, or written by hand, after this exchange: an imported conversation changes nothing that is newer. */
   function isNewer({ episode_id, by_hand, origin, updated_at }: MemoryRow): boolean {
     const said = episode_id === null ? null : getEpisode(db, ownerId, episode_id);
-    if (said !== null && by_hand === 0) return Date.parse(said.createdAt) > payload.saidAt;
-    return (by_hand === 1 || (origin !== "user" && origin !== "assistant")) && updated_at > payload.saidAt;
+    if (said !== null && by_hand === 0) return isAfter(Date.parse(said.createdAt));
+    return (by_hand === 1 || (origin !== "user" && origin !== "assistant")) && isAfter(updated_at);
+  }
+
+  /** A time that is still to come says nothing: the clock was ahead, and would be right about all that follows. */
+  function isAfter(at: number): boolean {
+    const toCome = now() + AHEAD_MS;
+    return at > payload.saidAt && (at <= toCome || payload.saidAt > toCome);
   }
 
   /** The memory that a correction speaks about: of the same slot, else one with the old value. */

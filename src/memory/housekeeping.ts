@@ -3,6 +3,7 @@ import { breathe } from "./breathe.ts";
 import type { Database } from "bun:sqlite";
 import { memoryById } from "../db/memories.ts";
 import { transact } from "../db/open.ts";
+import { settleTombstones } from "../db/tombstones.ts";
 import { DAY_MS } from "../db/time.ts";
 import type { Log } from "../log.ts";
 import { deleteForGood } from "./delete.ts";
@@ -92,6 +93,7 @@ export function createHousekeeping(deps: HousekeepingDeps) {
       const { changes } = db.query("DELETE FROM blocks WHERE used_at < ?").run(at - BLOCK_MS);
       return Math.min(changes, SLICE - 1);
     });
+    settleTombstones(db, at);
     await sweep(removeOlder("usage", "created_at", at - USAGE_MS));
     const night = new Date(at).toISOString().slice(0, 10);
     if (deps.nightly && night !== lastNight && new Date(at).getUTCHours() >= 3) {

@@ -14,6 +14,7 @@ import {
   groupJobs,
   jobById,
   listJobs,
+  LONGEST_WAIT_MS,
   nextDue,
   putBack,
   retryFailedJobs,
@@ -122,7 +123,8 @@ export function createJobs(deps: JobsDeps) {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (error instanceof PartDown) {
-        putBack(db, row.id, now() + error.retryAfterMs, message, { free: true });
+        const wait = Math.min(error.retryAfterMs, LONGEST_WAIT_MS);
+        putBack(db, row.id, now() + wait, message, { free: true });
         return;
       }
       const failed = row.attempts >= handler.tries;

@@ -78,7 +78,9 @@ export function createLearning(deps: LearnDeps): { handler: JobHandler; batchHan
     const settings = deps.settings();
     const name = batchName(ownerId, sessionId);
     const { turns, lastAt } = readBatch<ExtractPayload>(db, name);
-    const due = turns.length >= settings.extractEveryTurns || reading.has(name) ? now() : lastAt + QUIET_MS;
+    const full = turns.length >= settings.extractEveryTurns;
+    // A turn of tomorrow: the clock has been put back since.
+    const due = full || reading.has(name) || lastAt > now() ? now() : lastAt + QUIET_MS;
     if (turns.length === 0) return;
     if (due > now() || reading.has(name)) {
       transact(db, () => {
