@@ -1,4 +1,4 @@
-/** The health check, compacting, export and import of an owner's rows. */
+/** Compacting, export and import of an owner's rows. */
 import { z } from "zod";
 import { exportStream, importStream } from "../data/transfer.ts";
 import type { Engine } from "../engine.ts";
@@ -10,7 +10,7 @@ import { operation, type Operation } from "./operation.ts";
 const tag = "Data";
 const lineTypes = new Set(["application/x-ndjson", "application/jsonl", "text/plain"]);
 
-export function dataOperations({ memories, data, status }: Engine): Operation[] {
+export function dataOperations({ memories, data }: Engine): Operation[] {
   return [
     operation({
       tag,
@@ -50,25 +50,6 @@ export function dataOperations({ memories, data, status }: Engine): Operation[] 
       handle: ({ body, owner }) => {
         const { apiKeyId: _, ...input } = body;
         return memories.summarize({ ...input, owner });
-      },
-    }),
-    operation({
-      tag,
-      method: "get",
-      path: "/api/memory/health",
-      summary: "Try the whole way of a memory",
-      description:
-        "A statement is read, stored, found by its words and its vector, and deleted, under an owner of its own. Within 10 s of the last run that one's result; `error` is for management.",
-      access: "read:memory",
-      answer: z.strictObject({
-        working: z.boolean(),
-        latencyMs: z.number(),
-        error: z.string().exactOptional(),
-        checkedAt: time,
-      }),
-      handle: async ({ management }) => {
-        const { error, ...result } = await status.health();
-        return management && error !== undefined ? { ...result, error } : result;
       },
     }),
     operation({

@@ -12,7 +12,11 @@ export function eventStream(events: (signal: AbortSignal) => AsyncGenerator<Serv
   const source = events(left.signal);
   const body = new ReadableStream<Uint8Array>({
     async start(controller) {
-      const beat = setInterval(() => controller.enqueue(encoder.encode(": working\n\n")), QUIET_MS);
+      const beat = setInterval(() => {
+        // Whoever left while the work was slow is told nothing: writing would throw where nobody catches it.
+        if (left.signal.aborted) clearInterval(beat);
+        else controller.enqueue(encoder.encode(": working\n\n"));
+      }, QUIET_MS);
       const send = ({ event, data }: ServerEvent) =>
         controller.enqueue(encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`));
       try {

@@ -38,6 +38,7 @@ export function mount(app: App, operations: Operation[], options: MountOptions):
     const pattern = path.replaceAll(/\{(\w+)\}/g, ":$1");
     for (const operation of group) app.on(operation.method, [pattern], handler(operation, options, running));
     const methods = group.map((operation) => operation.method.toUpperCase());
+    if (new Set(methods).size < methods.length) throw new Error(`${path} is declared twice for one method`);
     const allow = [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ");
     app.all(pattern, (c) => {
       if (c.req.method === "OPTIONS") return c.body(null, 204, { Allow: allow });

@@ -53,7 +53,7 @@ export function retrievalOperations({ engine, providers, models }: RetrievalDeps
       method: "get",
       path: "/api/memory/health",
       summary: "A real round trip: extract, store, find, delete",
-      description: "The result of the last one when that was within 10 seconds.",
+      description: "The result of the last one when that was within 10 seconds. `error` is for management.",
       answer: z.strictObject({
         working: z.boolean(),
         latencyMs: z.number().min(0),
