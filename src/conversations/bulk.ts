@@ -71,7 +71,7 @@ export function createBulk(deps: ConversationDeps) {
 
   function store(owner: number, { episode }: Line, extract: boolean, at: number, result: BulkResult): void {
     const hash = contentHash(episode);
-    if (sameEpisode(db, owner, episode.importId ?? null, hash) !== null) {
+    if (sameEpisode(db, owner, episode, hash) !== null) {
       result.existing += 1;
       return;
     }

@@ -61,7 +61,7 @@ export function createConversationWriter(deps: ImportDeps) {
     const importId = line.importId ?? null;
     const known =
       (line.id === undefined ? null : sameTexts(db, state.owner, line.id, made)) ??
-      sameEpisode(db, state.owner, importId, hash);
+      sameEpisode(db, state.owner, { ...made, importId }, hash);
     if (known !== null) {
       if (line.id !== undefined) state.episodes.set(line.id, known);
       return "unchanged";

@@ -121,20 +121,21 @@ export function insertEpisode(
   return row!.id;
 }
 
-/** The episode that came from this line id, or that has this content; null when there is none. */
+/** The episode that came from this line id, or that has this content in this session; null when there is none. */
 export function sameEpisode(
   db: Database,
   owner: number,
-  importId: string | null,
+  { importId, externalId }: Pick<NewEpisode, "externalId" | "importId">,
   hash: Uint8Array,
 ): number | null {
   const row =
-    importId === null
+    importId == null
       ? db
-          .query<{ id: number }, [number, Uint8Array]>(
-            "SELECT id FROM episodes WHERE owner_id = ? AND content_hash = ? LIMIT 1",
+          .query<{ id: number }, [number, string, Uint8Array]>(
+            `SELECT e.id FROM sessions s CROSS JOIN episodes e ON e.session_id = s.id
+             WHERE s.owner_id = ? AND s.external_id = ? AND e.content_hash = ? LIMIT 1`,
           )
-          .get(owner, hash)
+          .get(owner, externalId, hash)
       : db
           .query<{ id: number }, [number, string]>(
             "SELECT id FROM episodes WHERE owner_id = ? AND import_id = ?",
