@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { ConfigError, isLoopback } from "./config.ts";
 import type { Config } from "./config.ts";
 import { createLink, hasToken, rotateToken } from "./db/access.ts";
-import { makeDataDir } from "./db/folder.ts";
+import { makeDataDir, removeRemains } from "./db/folder.ts";
 import { createKey, listKeys } from "./db/keys.ts";
 import { lockFolder } from "./db/lock.ts";
 import type { openDatabase } from "./db/open.ts";
@@ -66,6 +66,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
   makeDataDir(config.dataDir);
   const lock = lockFolder(config.dataDir, { pid: options.pid });
   try {
+    removeRemains(config.dataDir);
     return await start(options, lock, log);
   } catch (error) {
     lock.release();

@@ -1,9 +1,18 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { makeDataDir } from "../src/db/folder.ts";
+import { makeDataDir, removeRemains } from "../src/db/folder.ts";
 import { lockFolder, readHolder } from "../src/db/lock.ts";
 import { migrate, schemaVersion } from "../src/db/migrate.ts";
 import { migrations } from "../src/db/migrations.ts";
@@ -78,4 +87,32 @@ test("a second server on the folder is refused with the holder's process, and th
   expect(readHolder(dir)).toEqual({ pid: 4711 });
   lock.release();
   lockFolder(dir, { pid: 4712 }).release();
+});
+
+test("copies that a backup or restore left when it was ended go at the next start, others stay", () => {
+  const id = crypto.randomUUID();
+  const left = [
+    `upload-${id}`,
+    `upload-${id}.check.db-wal`,
+    `download-${id}.tar`,
+    `download-${id}.tar.0a1b2c3d.db`,
+  ];
+  const mine = ["before-restore-2026.db", "download-of-mine.tar", "upload.txt"];
+  mkdirSync(join(dir, "backups"));
+  for (const name of [...left, ...mine]) writeFileSync(join(dir, "backups", name), "x");
+  for (const name of ["restore-0a1b2c3d.db", "restore-0a1b2c3d.db-wal", "recollect.db"])
+    writeFileSync(join(dir, name), "x");
+  removeRemains(dir);
+  expect(readdirSync(join(dir, "backups")).toSorted()).toEqual(mine);
+  expect(readdirSync(dir).toSorted()).toEqual(["backups", "recollect.db"]);
+});
+
+test("a lock file that cannot be used is no other server", () => {
+  const other = mkdtempSync(join(tmpdir(), "lock-"));
+  writeFileSync(
+    join(other, "server.lock"),
+    "This is no database, and long enough to be looked at as one.".repeat(20),
+  );
+  expect(() => lockFolder(other, { pid: 1 })).toThrow(/not a database/);
+  rmSync(other, { recursive: true });
 });

@@ -1,5 +1,14 @@
 /** The data folder: made for its owner alone. */
-import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../error.ts";
 
@@ -29,4 +38,20 @@ export function makeDataDir(dataDir: string): void {
 export function databaseFile(dataDir: string): string | null {
   const found = statSync(join(dataDir, "recollect.db"), { bigint: true, throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev}:${found.ino}`;
+}
+
+const UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+/** Copies on their way in or out, by the folder they are made in: they are whole databases, with what was deleted since. */
+const remains: readonly [folder: string, name: RegExp][] = [
+  [".", /^restore-[0-9a-f]{8}\.db(-wal|-shm)?$/],
+  ["backups", new RegExp(`^(upload|download)-${UUID}(\\..+)?$`)],
+];
+
+/** Removes what a process that was ended in the middle of a backup or restore left. The caller holds the folder's lock. */
+export function removeRemains(dataDir: string): void {
+  for (const [folder, name] of remains) {
+    const path = join(dataDir, folder);
+    if (!existsSync(path)) continue;
+    for (const file of readdirSync(path)) if (name.test(file)) rmSync(join(path, file), { force: true });
+  }
 }

@@ -1,5 +1,5 @@
 /** The one lock of a data folder: a second server on it must not start. */
-import { Database } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../error.ts";
@@ -25,6 +25,8 @@ export function lockFolder(dataDir: string, holder: Holder): FolderLock {
     db.run("BEGIN EXCLUSIVE");
   } catch (cause) {
     db.close();
+    // A full disk, for one, is no other server.
+    if (!(cause instanceof SQLiteError) || !cause.code?.startsWith("SQLITE_BUSY")) throw cause;
     throw new AppError(
       "conflict",
       `Another Recollect server${named(dataDir)} is running on ${dataDir}. Stop it, or give this one a folder of its own with --data-dir.`,
