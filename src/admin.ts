@@ -62,8 +62,8 @@ function sealed(
   // The older name of the same.
   if (patch.strategy === "exact") patch.strategy = "recent";
   if (patch.backendConfigs) {
-    const stored = openBackends(readMemorySettings(db).backendConfigs, seal);
-    patch.backendConfigs = sealBackends(keepSecrets(stored, patch.backendConfigs), seal);
+    const stored = readMemorySettings(db).backendConfigs;
+    patch.backendConfigs = sealBackends(keepSecrets(stored, patch.backendConfigs, seal), seal);
   }
   if (customApiKey === undefined) return patch;
   if (customApiKey === null || customApiKey === "") return { ...patch, customApiKey: null };

@@ -3,15 +3,18 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createAdmin } from "../src/admin.ts";
 import { verifyArchive } from "../src/db/backup-archive.ts";
 import { writeBackup } from "../src/db/backup.ts";
 import { createKey, listKeys } from "../src/db/keys.ts";
@@ -126,6 +129,31 @@ test("the secret key comes along only when asked for", () => {
   backup();
   rmSync(join(other, "secret.key"));
   expect(restoreBackup({ dataDir: other, file, force: true }).secretKey).toBe("missing");
+});
+
+test("a key that stands alone in the folder is kept beside the one that is restored", () => {
+  backup({ withSecretKey: true });
+  const other = join(dir, "alone");
+  mkdirSync(other);
+  openSeal(other);
+  const before = readFileSync(join(other, "secret.key"));
+  expect(restoreBackup({ dataDir: other, file }).secretKey).toBe("restored");
+  const [kept] = readdirSync(join(other, "backups"));
+  expect(readFileSync(join(other, "backups", kept!)).equals(before)).toBe(true);
+});
+
+test("saving what was shown while secret.key is away keeps the secrets for when it is back", () => {
+  const db = openDatabase(join(box, "recollect.db"));
+  const brain = { type: "http", baseUrl: "http://127.0.0.1:9" } as const;
+  const first = createAdmin({ db, seal: openSeal(box) });
+  first.settings.write({ backendConfigs: { brain: { ...brain, apiKey: "bk-0123456789abcdef" } } });
+  const shown = first.settings.read().backendConfigs;
+  renameSync(join(box, "secret.key"), join(dir, "away.key"));
+  const without = createAdmin({ db, seal: openSeal(box) });
+  without.settings.write({ backendConfigs: without.settings.read().backendConfigs });
+  renameSync(join(dir, "away.key"), join(box, "secret.key"));
+  expect(createAdmin({ db, seal: openSeal(box) }).settings.read().backendConfigs).toEqual(shown);
+  db.close();
 });
 
 test("a backup of an older version is brought up to date", () => {

@@ -34,11 +34,14 @@ const secretAt = (configs: Raw, id: string, name: string): string | null => {
 /** As faces show them: secrets as prefix and last four. */
 export const maskBackends = (configs: Raw): Raw => mapSecrets(configs, (_, __, value) => maskSecret(value));
 
-/** What a form sends back as it was shown changes nothing. */
-export function keepSecrets(stored: Raw, sent: Raw): Raw {
+/**
+ * What a form sends back as it was shown stays as it is stored, sealed: also what cannot be opened now, since the
+ * secret.key it was sealed under may come back.
+ */
+export function keepSecrets(stored: Raw, sent: Raw, seal: Seal): Raw {
   return mapSecrets(sent, (id, name, value) => {
     const before = secretAt(stored, id, name);
-    return before !== null && value === maskSecret(before) ? before : value;
+    return before !== null && value === maskSecret(openText(seal, before) ?? "") ? before : value;
   });
 }
 

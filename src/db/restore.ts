@@ -102,7 +102,10 @@ function placeKey(dataDir: string, key: Buffer | null, stamp: string): Restored[
   const here = existsSync(path);
   if (key === null) return here ? "here" : "missing";
   if (here && readFileSync(path).equals(key)) return "here";
-  if (here) copyFileSync(path, join(dataDir, "backups", `before-restore-${stamp}.secret.key`));
+  if (here) {
+    mkdirSync(join(dataDir, "backups"), { recursive: true, mode: 0o700 });
+    copyFileSync(path, join(dataDir, "backups", `before-restore-${stamp}.secret.key`));
+  }
   writeFileSync(`${path}.tmp`, key, { mode: 0o600, flush: true });
   renameSync(`${path}.tmp`, path);
   return "restored";
