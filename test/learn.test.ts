@@ -204,13 +204,18 @@ test("without autoApprove everything waits, a repetition does not fill the inbox
 
 test("approving a change updates the memory that holds its key, with history", async () => {
   await say("I live in Bergen.");
-  await set({ autoApprove: false });
-  await say("I live in Tampere.");
+  await set({ autoApprove: false, extractEntities: true });
+  const told = await say("I live in Tampere.");
   const [old] = await memories();
   const [pending] = await memories("pending");
+  await box.engine.memories.update({ owner: "anna", id: pending!.id, patch: { pinned: true } });
   const approved = await box.engine.memories.approve({ owner: "anna", id: pending!.id });
   expect(approved.id).toBe(old!.id);
   expect(approved.content).toContain("Tampere");
+  // It came from that exchange now, and what was learned with it stays.
+  expect([approved.episodeId, approved.origin, approved.pinned]).toEqual([told, "user", true]);
+  const places = await box.engine.conversations.listEntities({ owner: "anna", limit: 50, offset: 0 });
+  expect(places.data.map((entity) => entity.name)).toContain("Tampere");
   expect(await box.engine.memories.history({ owner: "anna", id: old!.id })).toHaveLength(2);
 });
 

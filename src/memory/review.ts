@@ -76,11 +76,15 @@ export function createReview({ db, store, now, find, write }: ReviewDeps) {
         content: row.content,
         type: row.type,
         metadata: JSON.stringify(merged),
+        // What it says now came from there: its deletion reaches that exchange.
+        origin: row.origin,
+        ...(row.episode_id === null ? {} : { episode_id: row.episode_id }),
+        ...(row.pinned === 1 ? { pinned: 1 } : {}),
         by_hand: 1,
       },
       "approve",
     );
-    store.purge(row);
+    store.purge(row, updated);
     return updated;
   }
 

@@ -179,10 +179,10 @@ export function createStore(deps: { db: Database; hooks: StoreHooks; now: () => 
     return edit(row, { status, superseded_by: supersededBy, ...confirmed }, cause);
   }
 
-  /** Removes the row and its history for good, and everything the hooks keep of it. */
-  function purge(row: MemoryRow): void {
+  /** Removes the row and its history for good, and everything the hooks keep of it; `into` says it from now on. */
+  function purge(row: MemoryRow, into: MemoryRow | null = null): void {
     hooks.removed(db, row);
-    hooks.unsaid?.(db, row, null);
+    hooks.unsaid?.(db, row, into);
     removeMemory(db, row.seq);
   }
 
