@@ -335,6 +335,18 @@ test("what is over takes the place of what was known, and is nothing where nothi
   expect(await contents()).toHaveLength(4);
 });
 
+test("in German too: a parting, a sale, a notice, a death", async () => {
+  await say("Ich arbeite bei Aldi. Mein Freund heißt Malik. Mein Hund heißt Bello. Unser Auto ist ein Opel.");
+  await say("Malik und ich haben uns getrennt. Ich habe gekündigt.");
+  await say("Bello ist gestorben. Wir haben den Opel verkauft.");
+  expect((await contents()).toSorted()).toEqual([
+    "Arbeitet nicht mehr bei Aldi",
+    "Bello ist gestorben",
+    "Getrennt von Malik",
+    "Opel: verkauft",
+  ]);
+});
+
 test("what is no longer used ends what it filled", async () => {
   await say("My phone is a Nokia 8 with two cards. I decided to use Trello.");
   await say("I don't use the Nokia any more. I no longer use Trello.");

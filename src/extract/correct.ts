@@ -111,7 +111,7 @@ export function corrected(fact: Fact, known: Known): Fact {
 /** Whether a number was said of what is left: "5 mg of A" does not become "5 mg of B 20 mg". */
 function countsOld(fact: Fact, old: string, known: Known): boolean {
   const rest = known.slot === null ? replaceWords(known.value, old, "") : null;
-  return fact.category === "decision" && rest !== null && /\p{N}/u.test(rest);
+  return rest !== null && /\p{N}/u.test(rest) && (fact.category === "decision" || /\p{N}/u.test(fact.value));
 }
 
 /** `old` in `text` replaced, whatever its case; null when it does not stand there literally. */

@@ -8,7 +8,7 @@ import { type Reading, readSentence } from "./read.ts";
 import { redactSecrets } from "./secrets.ts";
 import { settle } from "./settle.ts";
 import type { Extraction, Role } from "./types.ts";
-import { maskForeign } from "./wrappers.ts";
+import { maskForeign, quotedRanges } from "./wrappers.ts";
 
 /** Of each text only the end is read. */
 export const LONGEST_TEXT = 65_536;
@@ -37,6 +37,7 @@ export function readText(text: string, role: Role): Reading[] {
   let supposed = false;
   let lastEnd = from;
   const until = role === "user" ? materialStart(own, from, message) : own.length;
+  const quotes = quotedRanges(own);
   for (const sentence of sentences(own, from, until)) {
     if (/\n\s*\n/.test(own.slice(lastEnd, sentence.start).slice(0, 2000))) supposed = false;
     lastEnd = sentence.end;
@@ -45,7 +46,9 @@ export function readText(text: string, role: Role): Reading[] {
     const tried = role === "assistant" && message.length > 0 ? message : languagesOf(line, message);
     if (!supposed) supposed = tried.some((compiled) => compiled.supposes.test(line.slice(0, 200)));
     if (supposed) continue;
-    readings.push(...readLine(line, sentence, tried, role));
+    // A quotation of several sentences is one all the same.
+    const said = readLine(line, sentence, tried, role);
+    readings.push(...said.filter((reading) => !isQuoted(startOf(reading), quotes)));
   }
   return readings;
 }
@@ -74,6 +77,10 @@ function startOf(reading: Reading): number {
       : reading.start;
 }
 
+function isQuoted(at: number, quotes: ReturnType<typeof quotedRanges>): boolean {
+  return quotes.some(([start, end]) => start < at && at < end);
+}
+
 /** The last {@link LONGEST_TEXT} units, from the next line or sentence on. */
 function beginning(text: string): number {
   if (text.length <= LONGEST_TEXT) return 0;
@@ -94,7 +101,8 @@ export function messageLanguages(text: string): Compiled[] {
 
 /** Those of the sentence, all that nearly tie; the message's when its words tell little, every one when nothing does. */
 function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
-  const ranked = rankLanguages(line);
+  // ELK and OF are no Dutch: what is written in capitals among other words is a name.
+  const ranked = rankLanguages(/\p{Ll}/u.test(line) ? line.replaceAll(/\b[A-Z]{2,}\b/g, " ") : line);
   const best = ranked[0]?.score ?? 0;
   const own = ranked
     .filter((score) => best - score.score < NEARLY)

@@ -333,7 +333,7 @@ function readCue(
   );
   // "Actually, the launch is late" corrects nothing.
   if (cue.id === "the_is" && supersedes === undefined) return null;
-  if (cue.family === "forget" || cue.you === true) value = beforeReason(value);
+  if (cue.family === "forget" || cue.you === true || cue.id === "my_called") value = beforeReason(value);
   // "Denver, hate layovers" lives in Denver; "Porto, Portugal" is one place.
   if (cue.slot === "home" || cue.slot === "name" || cue.slot === "employer")
     value = value.replace(/,\s+\p{Ll}.*$/u, "");
@@ -361,6 +361,8 @@ function readCue(
   // `When I say "stop", …`: the marks belong to neither part.
   const trigger = groups["trigger"]?.replace(/^["'“”„«»‘’「『\s]+|["'“”„«»‘’」』\s]+$/g, "");
   groups = { ...groups, thing, trigger, known: "{known}" };
+  // "My password is [redacted]" says nothing that is left.
+  if (/^\[redacted\]\W*$/i.test(value)) return null;
   const fact = factOf(cue, value, groups, compiled, options.role, start);
   if (fact === null) return null;
   if (cue.ends !== undefined)

@@ -358,6 +358,13 @@ export const spanish: Language = {
       say: "Costumbre: no {value}",
     },
     {
+      id: "consumes_not",
+      family: "pattern",
+      polarity: "-",
+      head: "(?:yo )?no (?=(?:como|bebo|fumo) (?!que\\b|si\\b|tú|él\\b|ella|yo\\b|los demás|antes|ahora|el\\b|la\\b|los\\b|las\\b|un\\b|una\\b|en\\b|mi\\b|con\\b|mucho|nada|bien|hoy|todavía|fuera|aún|cuando|para|por|a\\b|tanto|este|esta|eso|esto)[\\wáéíóúñü]{3,})",
+      say: "Costumbre: no {value}",
+    },
+    {
       id: "usually_not",
       family: "pattern",
       polarity: "-",
@@ -448,12 +455,10 @@ export const spanish: Language = {
       say: "No es {value}",
     },
     {
-      id: "role",
+      id: "trait_is",
       family: "identity",
       polarity: "+",
-      slot: "role",
-      head: "(?:yo )?soy (?:actualmente |también |ahora |una? ){0,5}(?=[\\wáéíóúñü]{4,})",
-      not: "(?:de|del|el|la|los|las|yo|muy|más|tan|fan|gran|aficionad[oa]|amante|apasionad[oa]|entusiasta|capaz|consciente|nuev[oa]|feliz|quien|así|buen[oa]?|mal[oa]?|poco|algo|bastante|persona|hombre|mujer|chic[oa]|niñ[oa]|cliente|usuari[oa]|principiante|novat[oa]|mi|tu|su|partidari[oa]|solo|sólo|ya|original\\w*|originari[oa]|responsable de (?:este|esta)|idiota|tont[oa]|list[oa]|afortunad[oa]|fanátic[oa]|siempre|nunca|también|uno|una de|madrugador[a]?|perezos[oa]|lent[oa]|rápid[oa]|alt[oa]|baj[oa]|incapaz|únic[oa]|primer[oa]?|desastre)\\b",
+      head: "(?:yo )?soy(?: (?:muy|un poco|algo))? (?=(?:alérgic[oa] (?:a|al)|intolerante a|casad[oa]|divorciad[oa]|solter[oa]|jubilad[oa]|embarazada|vegan[oa]|vegetarian[oa]|zurd[oa]|celíac[oa]|diabétic[oa]|daltónic[oa]|\\d{1,3} años|(?:dos|tres|cuatro|cinco|un|una) (?:hij[oa]s?|perr[oa]s?|gat[oa]s?))\\b)",
       say: "Es {value}",
     },
     {
@@ -462,6 +467,15 @@ export const spanish: Language = {
       polarity: "+",
       head: "(?:yo )?(?:soy|estoy|tengo)(?: (?:muy|un poco|algo))? (?=(?:alérgic[oa] (?:a|al)|intolerante a|casad[oa]|divorciad[oa]|solter[oa]|jubilad[oa]|embarazada|vegan[oa]|vegetarian[oa]|zurd[oa]|celíac[oa]|diabétic[oa]|daltónic[oa]|\\d{1,3} años|(?:dos|tres|cuatro|cinco|un|una) (?:hij[oa]s?|perr[oa]s?|gat[oa]s?))\\b)",
       say: "{value}",
+    },
+    {
+      id: "role",
+      family: "identity",
+      polarity: "+",
+      slot: "role",
+      head: "(?:yo )?soy (?:actualmente |también |ahora |una? ){0,5}(?=[\\wáéíóúñü]{4,})",
+      not: "(?:alérgic[oa]|intolerante|de|del|el|la|los|las|yo|muy|más|tan|fan|gran|aficionad[oa]|amante|apasionad[oa]|entusiasta|capaz|consciente|nuev[oa]|feliz|quien|así|buen[oa]?|mal[oa]?|poco|algo|bastante|persona|hombre|mujer|chic[oa]|niñ[oa]|cliente|usuari[oa]|principiante|novat[oa]|mi|tu|su|partidari[oa]|solo|sólo|ya|original\\w*|originari[oa]|responsable de (?:este|esta)|idiota|tont[oa]|list[oa]|afortunad[oa]|fanátic[oa]|siempre|nunca|también|uno|una de|madrugador[a]?|perezos[oa]|lent[oa]|rápid[oa]|alt[oa]|baj[oa]|incapaz|únic[oa]|primer[oa]?|desastre)\\b",
+      say: "Es {value}",
     },
     {
       id: "my_called",
@@ -520,7 +534,7 @@ export const spanish: Language = {
   stops:
     "porque|ya que|puesto que|dado que|para que|así que|de modo que|aunque|mientras que|puedes|podrías|por favor|porfa|pero (?:es|me|no sé|cómo|el|la|si|a)|y (?:puedes|necesito|cómo|qué|ahora|quería|busco|quisiera)|a menos que|si (?:es posible|puedes|hace falta)|gracias|la verdad|por cierto|jaja|lol|creo|supongo|aun(?:que| así)|pues",
   commaStops:
-    "(?:eso|esto|es|él|ella|ellos|yo|me|se|tú|usted|así|entonces|pero|porque|pues|ya que|aunque|por favor|porfa|gracias|puedes|podrías|cómo|qué|dónde|por qué|cuál|todo el mundo|nadie|nada|si no|sobre todo porque|si|cuando|o|dame|haz|propón|escribe|redacta|ayuda|ok|vale|mientras|también|además|al menos|incluso|luego|y (?:eso|es|se|me)|no (?:hay|es|sé|me)|está|hazme|mueve|muestra)\\b|(?:el|la|los|las|un|una) (?:\\S+ ){1,4}(?:es|son|está|están|tiene|tienen|ha|han)\\b",
+    "(?:soy|estoy|eso|esto|es|él|ella|ellos|yo|me|se|tú|usted|así|entonces|pero|porque|pues|ya que|aunque|por favor|porfa|gracias|puedes|podrías|cómo|qué|dónde|por qué|cuál|todo el mundo|nadie|nada|si no|sobre todo porque|si|cuando|o|dame|haz|propón|escribe|redacta|ayuda|ok|vale|mientras|también|además|al menos|incluso|luego|y (?:eso|es|se|me)|no (?:hay|es|sé|me)|está|hazme|mueve|muestra)\\b|(?:el|la|los|las|un|una) (?:\\S+ ){1,4}(?:es|son|está|están|tiene|tienen|ha|han)\\b",
   trails:
     "por favor|porfa|porfi|jaja|jajaja|lol|gracias|también|ok|vale|eh|claro|la verdad|sinceramente|personalmente|creo|supongo|no|ahora|actualmente|últimamente|mucho|muchísimo|más|bastante|ya|al final|y|demasiado|para nada|en absoluto|nada|además|de hecho|en realidad|el mes pasado|el año pasado|la semana pasada|ayer|hoy|siempre",
   anaphora:

@@ -398,6 +398,13 @@ export const finnish: Language = {
       say: "Valitsi: {value}",
     },
     {
+      id: "consumes_not",
+      family: "pattern",
+      polarity: "-",
+      head: `${ME}en (?=(?:syö|juo|polta) (?!nyt|tänään|mitään|enää|koskaan|kotona|ulkona|ennen|jälkeen|sitä|tätä|niin|paljon|tarpeeksi|vielä|aamul|illal)${L}{3,})`,
+      say: "Tapa: en {value}",
+    },
+    {
       id: "usually_not",
       family: "pattern",
       polarity: "-",

@@ -367,6 +367,13 @@ export const french: Language = {
       say: "Habitude : n'{value}",
     },
     {
+      id: "consumes_not",
+      family: "pattern",
+      polarity: "-",
+      head: "je (?:ne |n')?(?=(?:mange|bois|fume) (?:pas|jamais) (?:de |d')(?!ce\\b|cette|ça|plus))",
+      say: "Habitude : ne {value}",
+    },
+    {
       id: "usually_not",
       family: "pattern",
       polarity: "-",
@@ -459,6 +466,13 @@ export const french: Language = {
       say: "N'est pas {value}",
     },
     {
+      id: "trait",
+      family: "identity",
+      polarity: "+",
+      head: "je suis (?:aussi |très |sévèrement |devenue? ){0,2}(?=(?:allergique (?:à|au|aux)|intolérante? (?:à|au|aux)|végétarien(?:ne)?|végane?|pescétarien(?:ne)?|céliaque|diabétique|daltonien(?:ne)?|dyslexique|gauch(?:er|ère)|asthmatique|mariée?|divorcée?|veufs?|veuve|enceinte|retraitée?)(?:$|[ ,.;!]))",
+      say: "Est {value}",
+    },
+    {
       id: "role",
       family: "identity",
       polarity: "+",
@@ -532,7 +546,7 @@ export const french: Language = {
   stops:
     "parce que|parce qu'|car|puisque|puisqu'|vu que|étant donné|afin de|afin que|pour que|donc (?:je|pas|tu|il|si)|bien que|alors que|tandis que|peux-tu|pourrais-tu|pouvez-vous|tu peux|s'il te plaît|stp|svp|merci|mais (?:je|c'est|il|elle|la|le|les|on|comment|ce)|et (?:peux-tu|je cherche|j'aurais|comment|qu'est-ce|maintenant)|sauf si|si (?:possible|tu|jamais)|honnêtement|d'ailleurs|au fait|haha|mdr|lol|je crois|je pense|je trouve|même (?:si|quand)|et (?:je|j'|il|elle|c'est|ça|on|tu) ?\\w+",
   commaStops:
-    "(?:ça|c'est|ce|cela|il|ils|elle|elles|je|j'|on|nous|tu|vous|donc|alors|mais|car|parce|puisque|vu|même|stp|svp|s'il|merci|peux|pourrais|comment|quoi|où|pourquoi|quel\\w*|tout le monde|personne|rien|sinon|surtout (?:parce|pas)|si|quand|ou|donne|fais|propose|écris|rédige|aide|ok|d'accord|tandis|alors que|aussi|d'ailleurs|en plus|au moins|y compris|puis|ensuite|et (?:ça|c'est|il|elle))(?=$|[ ',.;!?])",
+    "(?:je suis|ça|c'est|ce|cela|il|ils|elle|elles|je|j'|on|nous|tu|vous|donc|alors|mais|car|parce|puisque|vu|même|stp|svp|s'il|merci|peux|pourrais|comment|quoi|où|pourquoi|quel\\w*|tout le monde|personne|rien|sinon|surtout (?:parce|pas)|si|quand|ou|donne|fais|propose|écris|rédige|aide|ok|d'accord|tandis|alors que|aussi|d'ailleurs|en plus|au moins|y compris|puis|ensuite|et (?:ça|c'est|il|elle))(?=$|[ ',.;!?])",
   trails:
     "s'il te plaît|s'il vous plaît|stp|svp|mdr|lol|haha|merci|aussi|ok|hein|quoi|bien sûr|honnêtement|personnellement|je crois|je pense|je trouve|non|maintenant|actuellement|en ce moment|beaucoup|énormément|le plus|vraiment|déjà|finalement|au final|et|trop|du tout|voilà|désormais|d'ailleurs|en fait|par contre|quand même|le mois dernier|l'an dernier|l'année dernière|la semaine dernière",
   anaphora:

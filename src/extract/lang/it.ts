@@ -365,6 +365,13 @@ export const italian: Language = {
       say: "Abitudine: {adv} {value}",
     },
     {
+      id: "consumes_not",
+      family: "pattern",
+      polarity: "-",
+      head: "(?:io )?non (?=(?:mangio|bevo|fumo) (?!più|mai|niente|nulla|molto|tanto|troppo|bene|da\\b|a\\b|al\\b|in\\b|se\\b|quando|ancora|oggi|fuori|per|con|il\\b|la\\b|questo|questa|prima|dopo|che\\b|come)[\\wàèéìòù]{3,})",
+      say: "Abitudine: non {value}",
+    },
+    {
       id: "usually_not",
       family: "pattern",
       polarity: "-",
@@ -448,6 +455,20 @@ export const italian: Language = {
       say: "Non è {value}",
     },
     {
+      id: "trait_is",
+      family: "identity",
+      polarity: "+",
+      head: "(?:io )?sono(?: (?:molto|un po'))? (?=(?:allergic[oa] (?:a|al|alla|alle|ai|agli)|intollerante (?:a|al|alla)|vegan[oa]|vegetarian[oa]|celiac[oa]|diabetic[oa]|daltonic[oa]|mancin[oa]|sposat[oa]|divorziat[oa]|single|in pensione|incinta|\\d{1,3} anni|(?:due|tre|quattro|cinque|un|una) (?:figli[oae]?|can[ei]|gatt[oi]))\\b)",
+      say: "È {value}",
+    },
+    {
+      id: "trait",
+      family: "identity",
+      polarity: "+",
+      head: "(?:io )?(?:sono|ho)(?: (?:molto|un po'))? (?=(?:allergic[oa] (?:a|al|alla|alle|ai|agli)|intollerante (?:a|al|alla)|vegan[oa]|vegetarian[oa]|celiac[oa]|diabetic[oa]|daltonic[oa]|mancin[oa]|sposat[oa]|divorziat[oa]|single|in pensione|incinta|\\d{1,3} anni|(?:due|tre|quattro|cinque|un|una) (?:figli[oae]?|can[ei]|gatt[oi]))\\b)",
+      say: "{value}",
+    },
+    {
       id: "role",
       family: "identity",
       polarity: "+",
@@ -464,13 +485,6 @@ export const italian: Language = {
       head: "(?:io )?sono (?:un |una |uno |un')",
       not: "(?:po'|poco|fan|grande|gran|vero|vera|buon|buona|bravo|brava|cattivo|pessim[oa]|essere|persona|uomo|donna|ragazz[oa]|bambin[oa]|cliente|utente|principiante|idiota|amante|appassionat[oa]|tipo|nuov[oa]|disastro|mattiniero)\\b",
       say: "È {value}",
-    },
-    {
-      id: "trait",
-      family: "identity",
-      polarity: "+",
-      head: "(?:io )?(?:sono|ho)(?: (?:molto|un po'))? (?=(?:allergic[oa] (?:a|al|alla|alle|ai|agli)|intollerante (?:a|al|alla)|sposat[oa]|divorziat[oa]|single|in pensione|incinta|\\d{1,3} anni|(?:due|tre|quattro|cinque|un|una) (?:figli[oae]?|can[ei]|gatt[oi]))\\b)",
-      say: "{value}",
     },
     {
       id: "my_called",
@@ -529,7 +543,7 @@ export const italian: Language = {
   stops:
     "perché|poiché|dato che|visto che|siccome|affinché|così che|quindi (?:mi|non|puoi|la|il)|anche se|sebbene|mentre|puoi|potresti|per favore|ma (?:è|non so|come|il|la|se|mi)|e (?:puoi|mi serve|come|cosa|ora|adesso|vorrei|cerco)|a meno che|se (?:possibile|puoi|riesci)|grazie|in realtà|tra l'altro|comunque|haha|ahah|lol|credo|suppongo|penso",
   commaStops:
-    "(?:questo|ciò|è|lui|lei|loro|io|mi|si|tu|così|quindi|allora|ma|perché|poiché|dato|anche (?:se|per|quando)|per favore|grazie|puoi|potresti|come|cosa|dove|quale|tutti|nessuno|niente|altrimenti|soprattutto perché|se|quando|o|dammi|fai|fammi|scrivi|aiutami|ok|va bene|mentre|inoltre|almeno|persino|poi|e (?:questo|è|mi|si)|non (?:c'è|è|so|mi|ho)|sta|mostrami|sposta|tanto|ancora per)\\b|(?:il|lo|la|i|gli|le|un|una) (?:\\S+ ){1,4}(?:è|sono|sta|stanno|ha|hanno)\\b",
+    "(?:sono|questo|ciò|è|lui|lei|loro|io|mi|si|tu|così|quindi|allora|ma|perché|poiché|dato|anche (?:se|per|quando)|per favore|grazie|puoi|potresti|come|cosa|dove|quale|tutti|nessuno|niente|altrimenti|soprattutto perché|se|quando|o|dammi|fai|fammi|scrivi|aiutami|ok|va bene|mentre|inoltre|almeno|persino|poi|e (?:questo|è|mi|si)|non (?:c'è|è|so|mi|ho)|sta|mostrami|sposta|tanto|ancora per)\\b|(?:il|lo|la|i|gli|le|un|una) (?:\\S+ ){1,4}(?:è|sono|sta|stanno|ha|hanno)\\b",
   trails:
     "per favore|per piacere|haha|ahah|ahaha|lol|grazie|anche|ok|eh|certo|in realtà|sinceramente|personalmente|credo|penso|no|ora|adesso|attualmente|ultimamente|molto|moltissimo|tantissimo|di più|parecchio|già|alla fine|e|troppo|per niente|affatto|tra l'altro|comunque|il mese scorso|l'anno scorso|la settimana scorsa|ieri|oggi|sempre|invece|un sacco|da morire",
   anaphora:

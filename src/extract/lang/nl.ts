@@ -454,6 +454,13 @@ export const dutch: Language = {
       say: "Gekozen: {value}",
     },
     {
+      id: "consumes_not",
+      family: "pattern",
+      polarity: "-",
+      head: "ik (?=(?:eet|drink|rook) (?:(?:ook|echt|gewoon|zelf|al jaren) ){0,2}geen (?!meer\\b))",
+      say: "Gewoonte: {value}",
+    },
+    {
       id: "usually_not",
       family: "pattern",
       polarity: "-",
@@ -555,6 +562,13 @@ export const dutch: Language = {
       say: "Komt uit {value}",
     },
     {
+      id: "trait",
+      family: "identity",
+      polarity: "+",
+      head: "ik ben <a>(?=(?:vegetarisch|veganistisch|linkshandig|allergisch voor|lactose-?intolerant|kleurenblind|slechthorend|doof|blind|getrouwd|gescheiden|zwanger|tweetalig|gepensioneerd|dyslectisch|\\d{1,3} jaar(?: oud)?)\\b)",
+      say: "Is {value}",
+    },
+    {
       id: "role",
       family: "identity",
       polarity: "+",
@@ -570,13 +584,6 @@ export const dutch: Language = {
       slot: "role",
       head: "ik ben <a>een",
       not: "(?:beetje|fan|grote|echte|groot|liefhebber|tijdje|paar|idioot|sukkel|mens|man|vrouw|kind|klant|gebruiker|beginner|ochtendmens|avondmens|goede|slechte|gelukkig|blij|nieuwe|ander|week|dag|uur)\\b",
-      say: "Is {value}",
-    },
-    {
-      id: "trait",
-      family: "identity",
-      polarity: "+",
-      head: "ik ben <a>(?=(?:vegetarisch|veganistisch|linkshandig|allergisch voor|lactose-?intolerant|kleurenblind|slechthorend|doof|blind|getrouwd|gescheiden|zwanger|tweetalig|gepensioneerd|dyslectisch|\\d{1,3} jaar(?: oud)?)\\b)",
       say: "Is {value}",
     },
     {
@@ -641,7 +648,7 @@ export const dutch: Language = {
   stops:
     "omdat|want|aangezien|zodat|hoewel|ofschoon|waarbij|terwijl|kun je|kan je|zou je|wil je|alsjeblieft (?:\\w+ )|wat (?:is|moet|zou|kan)|hoe (?:kan|moet|zet)|maar (?:ik|het|ze|de|dat|hoe|wat)|en (?:kun je|kan je|wat|hoe|nu|dan wil)|mits|tenzij|bedankt|eerlijk gezegd|btw|trouwens|haha|lol|denk ik|vind ik|en (?:ik|het|ze|dat|de|hij) \\w+",
   commaStops:
-    "(?:dat|dit|die|de|het|ze|zij|hij|ik|we|wij|je|men|dus|daarom|maar|want|omdat|aangezien|hoewel|zodat|zo|alsjeblieft|bedankt|kun|kan|zou|wil|wat|hoe|waarom|waar|welke?|alles|iedereen|niemand|anders|gewoon|vooral omdat|ook al|als|of|geef|maak|toon|schrijf|plan|help|ok|oké|namelijk|althans|terwijl|ook|bovendien|trouwens|om|en (?:dat|het)|dan|daar|daarvoor)\\b",
+    "(?:ik ben|dat|dit|die|de|het|ze|zij|hij|ik|we|wij|je|men|dus|daarom|maar|want|omdat|aangezien|hoewel|zodat|zo|alsjeblieft|bedankt|kun|kan|zou|wil|wat|hoe|waarom|waar|welke?|alles|iedereen|niemand|anders|gewoon|vooral omdat|ook al|als|of|geef|maak|toon|schrijf|plan|help|ok|oké|namelijk|althans|terwijl|ook|bovendien|trouwens|om|en (?:dat|het)|dan|daar|daarvoor)\\b",
   trails:
     "alsjeblieft|aub|graag|lol|haha|hehe|btw|trouwens|bedankt|ook|ok|oké|hoor|ja|natuurlijk|eerlijk gezegd|persoonlijk|denk ik|vind ik|toch|nu|momenteel|tegenwoordig|heel erg|het meest|echt|al|zo|eigenlijk|helemaal|maar|en|om|erg",
   anaphora:

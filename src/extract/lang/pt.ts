@@ -367,6 +367,13 @@ export const portuguese: Language = {
       say: "Hábito: não {value}",
     },
     {
+      id: "consumes_not",
+      family: "pattern",
+      polarity: "-",
+      head: "(?:eu )?não (?=(?:como|bebo|fumo) (?!que\\b|se\\b|você|ele|ela|eu\\b|os\\b|as\\b|o\\b|a\\b|um|uma|em\\b|no\\b|na\\b|muito|nada|bem|hoje|ainda|fora|quando|para|por|tanto|este|esta|isso|isto|antes|agora|com\\b|mais|meu|minha)[\\wáâãéêíóôõúç]{3,})",
+      say: "Hábito: não {value}",
+    },
+    {
       id: "usually_not",
       family: "pattern",
       polarity: "-",
@@ -456,12 +463,10 @@ export const portuguese: Language = {
       say: "Não é {value}",
     },
     {
-      id: "role",
+      id: "trait_is",
       family: "identity",
       polarity: "+",
-      slot: "role",
-      head: "(?:eu )?sou (?:atualmente |também |agora |uma? ){0,5}(?=[\\wáâãéêíóôõúç]{4,})",
-      not: "(?:de|do|da|o|a|os|as|eu|muito|mais|tão|fã|grande|adepto|adepta|apaixonad[oa]|entusiasta|capaz|consciente|nov[oa]|feliz|quem|assim|bom|boa|mau|má|pouco|meio|bastante|pessoa|homem|mulher|menin[oa]|cliente|usuári[oa]|iniciante|novat[oa]|meu|minha|seu|sua|só|original\\w*|originári[oa]|responsável por (?:este|esta)|idiota|burr[oa]|sortud[oa]|fanátic[oa]|sempre|nunca|também|um desastre|preguiços[oa]|lent[oa]|rápid[oa]|alt[oa]|baix[oa]|incapaz|únic[oa]|primeir[oa]|viciad[oa]|louc[oa]|designer\\?|grat[oa]|obrigad[oa])\\b",
+      head: "(?:eu )?sou(?: (?:muito|um pouco))? (?=(?:alérgic[oa] (?:a|ao|à)|intolerante a|casad[oa]|divorciad[oa]|solteir[oa]|aposentad[oa]|reformad[oa]|grávida|vegan[oa]|vegetarian[oa]|canhot[oa]|celíac[oa]|diabétic[oa]|daltônic[oa]|\\d{1,3} anos|(?:dois|duas|três|quatro|cinco|um|uma) (?:filh[oa]s?|cachorr[oa]s?|gat[oa]s?))\\b)",
       say: "É {value}",
     },
     {
@@ -470,6 +475,15 @@ export const portuguese: Language = {
       polarity: "+",
       head: "(?:eu )?(?:sou|estou|tenho)(?: (?:muito|um pouco))? (?=(?:alérgic[oa] (?:a|ao|à)|intolerante a|casad[oa]|divorciad[oa]|solteir[oa]|aposentad[oa]|reformad[oa]|grávida|vegan[oa]|vegetarian[oa]|canhot[oa]|celíac[oa]|diabétic[oa]|daltônic[oa]|\\d{1,3} anos|(?:dois|duas|três|quatro|cinco|um|uma) (?:filh[oa]s?|cachorr[oa]s?|gat[oa]s?))\\b)",
       say: "{value}",
+    },
+    {
+      id: "role",
+      family: "identity",
+      polarity: "+",
+      slot: "role",
+      head: "(?:eu )?sou (?:atualmente |também |agora |uma? ){0,5}(?=[\\wáâãéêíóôõúç]{4,})",
+      not: "(?:alérgic[oa]|intolerante|de|do|da|o|a|os|as|eu|muito|mais|tão|fã|grande|adepto|adepta|apaixonad[oa]|entusiasta|capaz|consciente|nov[oa]|feliz|quem|assim|bom|boa|mau|má|pouco|meio|bastante|pessoa|homem|mulher|menin[oa]|cliente|usuári[oa]|iniciante|novat[oa]|meu|minha|seu|sua|só|original\\w*|originári[oa]|responsável por (?:este|esta)|idiota|burr[oa]|sortud[oa]|fanátic[oa]|sempre|nunca|também|um desastre|preguiços[oa]|lent[oa]|rápid[oa]|alt[oa]|baix[oa]|incapaz|únic[oa]|primeir[oa]|viciad[oa]|louc[oa]|designer\\?|grat[oa]|obrigad[oa])\\b",
+      say: "É {value}",
     },
     {
       id: "my_called",
@@ -528,7 +542,7 @@ export const portuguese: Language = {
   stops:
     "porque|pois|já que|visto que|para que|então (?:me|não|você|por)|de modo que|embora|enquanto|você pode|pode me|por favor|mas (?:é|não sei|como|o|a|se|me)|e (?:você pode|preciso|como|o que|agora|queria|gostaria|busco)|a menos que|se (?:possível|der|puder)|obrigado|obrigada|na verdade|aliás|kkk+|haha|rs|lol|acho|suponho|mesmo (?:que|se|assim)",
   commaStops:
-    "(?:isso|isto|é|ele|ela|eles|elas|eu|me|se|você|tu|assim|então|mas|porque|pois|já que|embora|por favor|obrigado|obrigada|pode|poderia|como|o que|onde|por que|qual|todo mundo|ninguém|nada|senão|principalmente porque|quando|ou|dá|faz|faça|escreve|escreva|ajuda|ok|certo|enquanto|também|além|pelo menos|até|depois|e (?:isso|é|me)|não (?:há|é|sei|me|tem)|está|mostra|olha|mesmo|antes|tá|né)\\b|(?:o|a|os|as|um|uma) (?:\\S+ ){1,4}(?:é|são|está|estão|tem|têm|acabou|foi|vai)\\b",
+    "(?:sou|estou|isso|isto|é|ele|ela|eles|elas|eu|me|se|você|tu|assim|então|mas|porque|pois|já que|embora|por favor|obrigado|obrigada|pode|poderia|como|o que|onde|por que|qual|todo mundo|ninguém|nada|senão|principalmente porque|quando|ou|dá|faz|faça|escreve|escreva|ajuda|ok|certo|enquanto|também|além|pelo menos|até|depois|e (?:isso|é|me)|não (?:há|é|sei|me|tem)|está|mostra|olha|mesmo|antes|tá|né)\\b|(?:o|a|os|as|um|uma) (?:\\S+ ){1,4}(?:é|são|está|estão|tem|têm|acabou|foi|vai)\\b",
   trails:
     "por favor|pfv|haha|kkk+|rs|lol|obrigado|obrigada|valeu|também|ok|tá|né|claro|na verdade|sinceramente|pessoalmente|acho|não|agora|atualmente|ultimamente|muito|demais|mais|bastante|já|no final|e|nada|aliás|de jeito nenhum|mês passado|ano passado|semana passada|ontem|hoje|sempre|viu|hein|pra caramba",
   anaphora:
