@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { readFileSync } from "node:fs";
 import { ConfigError, isLoopback } from "./config.ts";
 import type { Config } from "./config.ts";
-import { createLink, hasToken, rotateToken } from "./db/access.ts";
+import { createLink, hasToken, noteConfiguredToken, rotateToken } from "./db/access.ts";
 import { makeDataDir, removeRemains } from "./db/folder.ts";
 import { createKey, listKeys } from "./db/keys.ts";
 import { lockFolder } from "./db/lock.ts";
@@ -119,6 +119,7 @@ async function start(options: ServeOptions, lock: ReturnType<typeof lockFolder>,
       } finally {
         parts = openParts(options, control);
         await parts.thread.ready;
+        noteConfiguredToken(parts.db, config.RECOLLECT_MANAGEMENT_TOKEN);
       }
     } finally {
       gate.open();
@@ -240,6 +241,7 @@ function pemFile(name: "TLS_CERT" | "TLS_KEY", path: string): Buffer {
 
 /** Makes what an empty folder lacks: one API key and the management token. */
 function firstRun(config: Config, db: ReturnType<typeof openDatabase>): FirstRun {
+  noteConfiguredToken(db, config.RECOLLECT_MANAGEMENT_TOKEN);
   const made = listKeys(db).length === 0 ? createKey(db, { name: "default" }) : null;
   const token = config.RECOLLECT_MANAGEMENT_TOKEN === null && !hasToken(db) ? rotateToken(db) : null;
   return {

@@ -109,6 +109,27 @@ describe("coming in", () => {
     expect(after.status).toBe(303);
   });
 
+  test("another token in the configuration ends the sessions and links of the one before", async () => {
+    const first = await startAppliance();
+    const { dataDir, server } = first;
+    const { cookie } = await signIn(first);
+    const link = new URL(server.signIn);
+    await first.stop({ keep: true });
+    const enter = async (token: string) => {
+      const again = await startAppliance({ dataDir, env: { RECOLLECT_MANAGEMENT_TOKEN: token } });
+      const page = await fetch(`${again.url}/dashboard/memory`, { headers: { cookie }, redirect: "manual" });
+      return { again, status: page.status };
+    };
+    const same = await enter(first.token);
+    expect(same.status).toBe(200);
+    await same.again.stop({ keep: true });
+    const other = await enter("another-management-token-456");
+    expect(other.status).toBe(303);
+    const used = await fetch(`${other.again.url}${link.pathname}${link.search}`, { redirect: "manual" });
+    expect(used.status).toBe(401);
+    await other.again.stop();
+  });
+
   test("ten wrong tokens a minute: further wrong ones wait, the right one never", async () => {
     const other = await startAppliance();
     const wrong = () =>

@@ -8,15 +8,31 @@ export const LINK_MS = 30 * 60_000;
 export const SESSION_MS = 30 * DAY_MS;
 
 const TOKEN = "management_token_sha256";
+const CONFIGURED = "configured_token_sha256";
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 const random = (): string => randomBytes(32).toString("base64url");
 
-/** Makes and stores a new management token; the old one and every Studio session stop working. Shown once. */
+/** Makes and stores a new management token; the old one, every Studio session and every link stop working. Shown once. */
 export function rotateToken(db: Database): string {
   const token = `rm-${random()}`;
   setMeta(db, TOKEN, digest(token).toString("hex"));
-  db.run("DELETE FROM studio_sessions");
+  endAccess(db);
   return token;
+}
+
+/** Ends every session and link when the token that the configuration fixes is another one than at the last start. */
+export function noteConfiguredToken(db: Database, configured: string | null): void {
+  const now = configured === null ? "" : digest(configured).toString("hex");
+  const before = getMeta(db, CONFIGURED);
+  if (before === now) return;
+  setMeta(db, CONFIGURED, now);
+  // What was never noted may be the same one.
+  if (before !== null) endAccess(db);
+}
+
+function endAccess(db: Database): void {
+  db.run("DELETE FROM studio_sessions");
+  db.run("DELETE FROM sign_in_links");
 }
 
 export function hasToken(db: Database): boolean {
