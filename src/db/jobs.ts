@@ -1,5 +1,6 @@
 /** The job table: queued in the transaction that makes them necessary, leased, retried with back-off. */
 import type { Database } from "bun:sqlite";
+import { transact } from "./open.ts";
 import { AHEAD_MS, iso } from "./time.ts";
 
 export type JobRow = {
@@ -79,11 +80,21 @@ export function extendLease(db: Database, id: number, until: number): void {
   db.query("UPDATE jobs SET lease_until = ? WHERE id = ?").run(until, id);
 }
 
-/** Frees what an ended process of this name was doing. */
+/** A job of the same type and value, which waits: it does the work of `j`. */
+const TWIN = "t.type = j.type AND t.dedupe = j.dedupe AND t.id <> j.id";
+
+/** Frees what an ended process of this name was doing. What waits to be done once more anyway is done once. */
 export function freeLeases(db: Database, by: string): void {
-  db.query(
-    "UPDATE jobs SET state = 'queued', lease_by = NULL, lease_until = NULL WHERE state = 'running' AND lease_by = ?",
-  ).run(by);
+  transact(db, () => {
+    db.query(
+      `DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j JOIN jobs t ON ${TWIN}
+       WHERE j.state = 'running' AND j.lease_by = ?1
+         AND (t.state = 'queued' OR (t.state = 'running' AND t.lease_by = ?1 AND t.id < j.id)))`,
+    ).run(by);
+    db.query(
+      "UPDATE jobs SET state = 'queued', lease_by = NULL, lease_until = NULL WHERE state = 'running' AND lease_by = ?",
+    ).run(by);
+  });
 }
 
 /** Ends a job. Call it in the transaction of the job's last write, so that it is done exactly once. */
@@ -91,7 +102,10 @@ export function finish(db: Database, id: number): void {
   db.query("DELETE FROM jobs WHERE id = ?").run(id);
 }
 
-/** Puts a job back: later with its error, or aside (`failed`) when it has no tries left. */
+/**
+ * Puts a job back: later with its error, or aside (`failed`) when it has no tries left. Where another of the same value
+ * was queued meanwhile, that one is left alone.
+ */
 export function putBack(
   db: Database,
   id: number,
@@ -99,19 +113,41 @@ export function putBack(
   error: string,
   options: { failed?: boolean; free?: boolean },
 ): void {
+  transact(db, () => {
+    if (!options.failed) {
+      const { changes } = db
+        .query(
+          `DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j JOIN jobs t ON ${TWIN} WHERE j.id = ? AND t.state = 'queued')`,
+        )
+        .run(id);
+      if (changes > 0) return;
+    }
+    db.query(
+      "UPDATE jobs SET state = ?, run_at = ?, last_error = ?, lease_by = NULL, lease_until = NULL, attempts = attempts - ? WHERE id = ?",
+    ).run(options.failed ? "failed" : "queued", runAt, error, Number(options.free ?? false), id);
+  });
+}
+
+/** Failed jobs take the place of those of the same value that were queued since, and of later ones that failed, too. */
+function yieldToFailed(db: Database, id: number | null): void {
   db.query(
-    "UPDATE jobs SET state = ?, run_at = ?, last_error = ?, lease_by = NULL, lease_until = NULL, attempts = attempts - ? WHERE id = ?",
-  ).run(options.failed ? "failed" : "queued", runAt, error, Number(options.free ?? false), id);
+    `DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs j JOIN jobs t ON ${TWIN}
+     WHERE t.state = 'failed' AND (?1 IS NULL OR t.id = ?1)
+       AND (j.state = 'queued' OR (?1 IS NULL AND j.state = 'failed' AND t.id < j.id)))`,
+  ).run(id);
 }
 
 /** Puts a failed job back in the queue; false when there is none of this id (and owner). */
 export function retryJob(db: Database, owner: number | null, id: number, now: number): boolean {
-  const { changes } = db
-    .query(
-      "UPDATE jobs SET state = 'queued', attempts = 0, run_at = ?, lease_by = NULL, lease_until = NULL WHERE id = ? AND state = 'failed' AND (?3 IS NULL OR owner_id = ?3)",
-    )
-    .run(now, id, owner);
-  return changes > 0;
+  return transact(db, () => {
+    if (owner === null) yieldToFailed(db, id);
+    const { changes } = db
+      .query(
+        "UPDATE jobs SET state = 'queued', attempts = 0, run_at = ?, lease_by = NULL, lease_until = NULL WHERE id = ? AND state = 'failed' AND (?3 IS NULL OR owner_id = ?3)",
+      )
+      .run(now, id, owner);
+    return changes > 0;
+  });
 }
 
 export function listJobs(
@@ -208,9 +244,12 @@ export function groupJobs(db: Database, now: number): JobGroup[] {
 
 /** Puts every failed job back in the queue and returns how many. */
 export function retryFailedJobs(db: Database, now: number): number {
-  return db
-    .query(
-      "UPDATE jobs SET state = 'queued', attempts = 0, run_at = ?, lease_by = NULL, lease_until = NULL WHERE state = 'failed'",
-    )
-    .run(now).changes;
+  return transact(db, () => {
+    yieldToFailed(db, null);
+    return db
+      .query(
+        "UPDATE jobs SET state = 'queued', attempts = 0, run_at = ?, lease_by = NULL, lease_until = NULL WHERE state = 'failed'",
+      )
+      .run(now).changes;
+  });
 }
