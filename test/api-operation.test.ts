@@ -277,6 +277,11 @@ test("the document holds every operation with its parameters, bodies and named s
     properties: { name: { type: "string", minLength: 1, maxLength: 5 }, size: { maximum: 9, default: 1 } },
     additionalProperties: false,
   });
+  // A key's own limit holds on every route that a key may call; what a route alone can answer is an Error as well.
+  expect(Object.keys(list.responses)).toEqual(["200", "400", "401", "403", "404", "429", "default"]);
+  expect(list.responses["default"]!.content).toEqual({
+    "application/json": { schema: { $ref: "#/components/schemas/Error" } },
+  });
   expect(made.components.schemas["Thing"]).toMatchObject({ properties: { id: { type: "integer" } } });
   expect(JSON.stringify(made)).not.toContain("$defs");
 });

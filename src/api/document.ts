@@ -141,6 +141,7 @@ function responses(operation: Operation, schemas: Record<string, JsonSchema>): P
     { description: isZod(answer) ? (status === 201 ? "Created" : "OK") : answer.description, content },
   ]);
   const error = { "application/json": { schema: { $ref: "#/components/schemas/Error" } } };
+  const byKey = access === "read:memory" || access === "write:memory";
   const bad: [boolean, string, string][] = [
     [true, "400", "A field is wrong; `details` names each."],
     [access !== "public", "401", "No valid credentials."],
@@ -148,7 +149,8 @@ function responses(operation: Operation, schemas: Record<string, JsonSchema>): P
     [Boolean(params ?? owner), "404", "Not there, or not yours."],
     [Boolean(body ?? rawBody), "413", "The body is too large."],
     [Boolean(body ?? rawBody), "415", "The content type is not taken."],
-    [Boolean(exclusive), "429", "One is running already, or the key's limit is reached."],
+    [Boolean(exclusive) || byKey, "429", "One is running already, or the key's limit is reached."],
+    [true, "default", "Any other error, such as 409 for a conflict or 503 while a part is down."],
   ];
   return {
     ...Object.fromEntries(good),
