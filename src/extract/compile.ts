@@ -48,6 +48,8 @@ export interface Compiled {
   anaphora: RegExp;
   /** Anchored at both ends. */
   passing: RegExp;
+  /** Anchored at the start. */
+  trades: RegExp | null;
   /** Matches at either end, with the blank. */
   newer: RegExp;
   /** Anchored at the start. */
@@ -131,6 +133,7 @@ function build(language: Language): Compiled {
     trails: regex(`(?:[\\s,;.!…~～、，。]+|^${dense ? "|" : ""})(?:${source(language.trails)})$`),
     anaphora: regex(`(?:${source(language.anaphora)})`, "iy"),
     passing: regex(`^(?:${source(language.passing)})$`),
+    trades: language.trades === undefined ? null : regex(`^(?:${source(language.trades)})`),
     newer: regex(
       dense
         ? `^(?:${source(language.newer)})`

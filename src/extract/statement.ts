@@ -40,7 +40,7 @@ export function factOf(
   if (cue.you === true) content = render(language.fromAssistant, { content });
   content = shorten(content);
   if (content.length < 3) return null;
-  const slot = slotOf(cue, value, groups, language.lang);
+  const slot = slotOf(cue, value, groups, compiled);
   return {
     category,
     type: TYPES[category],
@@ -62,11 +62,13 @@ function slotOf(
   cue: CompiledCue["cue"],
   value: string,
   groups: Record<string, string | undefined>,
-  lang: Lang,
+  { language: { lang }, trades }: Compiled,
 ): string | null {
   const { thing = "" } = groups;
   if (cue.slot === undefined) return null;
   if (cue.slot === "favourite") return `favourite_${slug(thing)}`;
+  // "I'm a Leo" takes nobody's profession.
+  if (cue.slot === "role" && cue.id === "role" && trades?.test(value) === false) return null;
   if (cue.slot !== "my") return cue.slot;
   const plain = lower(thing);
   const living = people[lang].has(plain) || pets[lang].has(plain);

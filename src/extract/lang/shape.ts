@@ -94,6 +94,8 @@ export interface Language {
   anaphora: string;
   /** `thing` of "my <thing> is …" that names nothing lasting. */
   passing: string;
+  /** Of "I'm a …" what one is by trade, at the beginning: all else is not what one works as. Where it is missing all is. */
+  trades?: string;
   /** Of a `thing` what only says that it replaces another ("my new laptop"): it fills the slot of that one. */
   newer: string;
   /** Values of "my <thing> is …" that tell a state, not a fact. */
