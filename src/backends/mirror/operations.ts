@@ -147,16 +147,28 @@ export function createOperations(mirror: Mirror) {
     const embedder = await deps.embedder(connection.embeddingModel);
     if (!embedder) throw new AppError("unavailable", "There is no model that makes vectors for Qdrant.");
     const total: Reconciled = { missing: 0, stale: 0, orphaned: 0, repaired: 0 };
-    for (const source of mirror.deps.sources) {
-      const { physical } = await mirror.open(q, source, embedder);
+    /** What is counted and repaired of one kind. */
+    async function compare(source: MirrorSource): Promise<void> {
+      const { physical } = await mirror.open(q, source, embedder!);
       const write = async (rows: MirrorRow[]): Promise<void> => {
         // As they are now: a row may have gone while its page was compared.
         const now = source.load(rows.map((r) => ({ pointId: r.pointId, row: r.cursor })));
-        if (now.length > 0) await upsert(q, physical, embedder, now);
+        if (now.length > 0) await upsert(q, physical, embedder!, now);
         total.repaired += rows.length;
       };
       await compareRows(q, physical, source, total, input.dryRun ? null : write);
       await compareOrphans(q, physical, source, total, input.dryRun);
+    }
+    for (const source of mirror.deps.sources) {
+      try {
+        await compare(source);
+      } catch (thrown) {
+        if (!(thrown instanceof QdrantError)) throw thrown;
+        if (thrown.fault !== "not_found") throw new AppError("unavailable", thrown.message, { cause: thrown });
+        // Removed behind our back: made anew, and everything is missing.
+        mirror.forget(source);
+        await compare(source);
+      }
     }
     return total;
   }
