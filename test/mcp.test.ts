@@ -349,6 +349,23 @@ test("the inspector's command line lists and calls the tools", async () => {
   expect(structuredContent).toMatchObject({ created: true, memory: { content: "Seen by the inspector" } });
 }, 30_000);
 
+test("recollect mcp answers what was piped into it, although nothing follows", async () => {
+  const { command: program, args, env } = command(box.key);
+  const hello = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: info };
+  const add = { type: "factual", key: "piped", content: "Pipes its messages" };
+  const messages = [
+    { id: 1, method: "initialize", params: hello },
+    { method: "notifications/initialized" },
+    { id: 2, method: "tools/call", params: { name: "omniroute_memory_add", arguments: add } },
+  ];
+  const lines = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("");
+  const piped = Bun.spawn([program, ...args], { env, stdin: Buffer.from(lines), stderr: "inherit" });
+  const answers = (await new Response(piped.stdout).text()).trim().split("\n");
+  expect(await piped.exited).toBe(0);
+  expect(answers.map((line) => (JSON.parse(line) as { id: number }).id)).toEqual([1, 2]);
+  expect(answers[1]).toContain("Pipes its messages");
+});
+
 test("recollect mcp refuses a key that is not there, revoked or unclear, in one sentence", async () => {
   const run = async (env: Record<string, string>, ...args: string[]) => {
     const child = Bun.spawn([process.execPath, join(import.meta.dir, "../src/main.ts"), "mcp", ...args], {
