@@ -16,6 +16,8 @@ export const LONGEST_TEXT = 65_536;
 const TRIED = 3;
 const NEARLY = 0.3;
 const SURE = 0.7;
+/** Below this the best language is one of a few words alone. */
+const DOUBTFUL = 1.2;
 /** Kana or Han. */
 const DENSE = /[\u3040-\u30ff\u3400-\u9fff]/;
 
@@ -108,7 +110,12 @@ function languagesOf(line: string, message: readonly Compiled[]): Compiled[] {
     .filter((score) => best - score.score < NEARLY)
     .slice(0, TRIED)
     .map((score) => compile(languageOf(score.lang)));
-  if (best >= SURE) return own;
+  if (best >= SURE) {
+    // A short sentence may look like another language's most ("me he mudado a …" like Finnish).
+    const behind = best < DOUBTFUL ? ranked.filter(({ score }) => score >= best / 2) : [];
+    const less = behind.map(({ lang }) => compile(languageOf(lang))).filter((one) => !own.includes(one));
+    return [...own, ...less];
+  }
   const any =
     message.length === 0
       ? langs

@@ -6,6 +6,7 @@ import type { Category, Fact, FactType, Polarity, Role } from "./types.ts";
 import { hasSubstance, shorten } from "./value.ts";
 import { lower } from "../text/fold.ts";
 import type { Lang } from "../text/language.ts";
+import { givenNames } from "./names.ts";
 import { people, pets } from "./relations.ts";
 
 const TYPES: Record<Category, FactType> = {
@@ -81,6 +82,7 @@ function slotOf(
 /** What is over is kept where it was known. */
 const OVER = /^no longer (?:an? )?/i;
 const ROLE = /^(?:an?|eine?|une?|un[oa]|uma?|um|een) /i;
+const TITLE = /^(?:Herrn?|Frau|Dr|Prof)\b/;
 const NAME = /^\p{Lu}[\p{L}'’.-]*(?: (?:\p{Lu}[\p{L}'’.-]*|de|da|di|van|von|der|del|bin|al))*$/u;
 
 /** Whether the value says what somebody is called; Japanese does not tell. */
@@ -91,7 +93,10 @@ function isName(
   lang: Lang,
 ): boolean {
   if (lang === "ja" || cue.id === "my_called" || cue.id === "my_name") return true;
-  return lang === "zh" ? /叫/.test(groups["be"] ?? "") : NAME.test(value);
+  if (lang === "zh") return /叫/.test(groups["be"] ?? "");
+  if (!NAME.test(value)) return false;
+  // German writes "Ärztin" with a capital as well.
+  return lang !== "de" || TITLE.test(value) || givenNames.has(lower(value.split(" ")[0] ?? ""));
 }
 
 /** What an assistant does next is no decision about the work, in whatever tense it says so. */

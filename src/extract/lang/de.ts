@@ -429,10 +429,20 @@ export const german: Language = {
       not: "(?:es|das|diese\\w*|mal|noch|etwas|eine? (?:andere|kürzere))\\b",
     },
     {
+      id: "prefer_over",
+      family: "preference",
+      polarity: "+",
+      head: "ich ziehe(?= )",
+      tail: " vor(?=$|[.,;!?])",
+      tight: true,
+      not: "(?:es|das|dies|den (?:ersten|zweiten)|die (?:erste|zweite))\\b",
+      say: "Zieht {value} vor",
+    },
+    {
       id: "like",
       family: "preference",
       polarity: "+",
-      head: "ich <a>(?:mag|liebe|bevorzuge|genieße|schätze|favorisiere|stehe (?:total |voll |sehr )?auf|fahre voll auf|schwärme für|bin (?:ein |eine )?(?:großer |große |riesiger |riesen-?)?fan (?:von|der|des|vom)|bin (?:ein |eine )?(?:großer |große )?(?:freund|freundin|liebhaber|liebhaberin) (?:von|der|des)|habe eine (?:schwäche|vorliebe) für|begeistere mich für|interessiere mich (?:sehr )?für|finde gefallen an|ziehe)(?! es\\b)",
+      head: "ich <a>(?:mag|liebe|bevorzuge|genieße|schätze|favorisiere|stehe (?:total |voll |sehr )?auf|fahre voll auf|schwärme für|bin (?:ein |eine )?(?:großer |große |riesiger |riesen-?)?fan (?:von|der|des|vom)|bin (?:ein |eine )?(?:großer |große )?(?:freund|freundin|liebhaber|liebhaberin) (?:von|der|des)|habe eine (?:schwäche|vorliebe) für|begeistere mich für|interessiere mich (?:sehr )?für|finde gefallen an)(?! es\\b)",
       not: "(?:es|das|dies|diese\\w*|dich|dir|ihn|sie|ihr|wie|was|wenn|dass|an|ein|den (?:ersten|zweiten|neuen)|die (?:erste|zweite|idee|antwort|neue)|dein\\w*|nicht|kein\\w*|sehr$|einen? (?:kaffee|termin) bei)\\b",
     },
     // Entscheidungen
@@ -540,6 +550,13 @@ export const german: Language = {
       tight: true,
       not: "(?:es|das|dies|ihn|sie|dich|etwas|was|mehr|mir (?:zeit|was)|an\\b|(?:das |den )?\\S+-?tool\\b|deine\\w*)\\b",
       say: "Entschieden: {value}",
+    },
+    {
+      id: "takes",
+      family: "pattern",
+      polarity: "+",
+      head: "ich (?:nehme|bekomme|spritze)(?= [^.;!?]{0,40}\\d+(?:[.,]\\d+)? ?(?:mg|µg|mikrogramm|ml|ie|einheiten|tropfen|tabletten?)\\b)",
+      say: "Nimmt {value}",
     },
     {
       id: "take",
@@ -781,6 +798,8 @@ export const german: Language = {
     "(?:es|das|dies|diese[rsnm]?|den|ihn|ihm|sie|ihr|ihnen|er|dich|dir|mich|mir|uns|euch|beide[sn]?|beides|alles|nichts|etwas|was|wie|wer|warum|so|hier|dort|da|ja|nein|nicht|keine?s?|einer|eine|eins|welche[rs]?|jemand|mehr|weniger|besser|am besten|viel|(?:der|die|das|den|dem) (?:erste|zweite|dritte|letzte|andere|obige|neue|alte)[rsn]?(?: (?:variante|version|option|vorschlag|idee|entwurf|absatz|teil|satz))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:sehr|so|auch|nicht|wenn|wie|aber|und|oder|schon|noch|mehr|zu|mal|gern|gerne|wirklich|jetzt|hier|ist|sind|war|was|total|lieber|besser|an|dass|weil)\\b)|(?:diese[rsnm]?|dieses|dein(?:e|en|em|er)?)\\s|(?:dass|wenn|wie|was|ob|zu)\\s",
   passing:
     "(?:(?:erste|zweite|dritte|letzte|nächste|einzige|große|größte|eigentliche|aktuelle|jetzige|ganze|neue|alte|konkrete|kurze|andere)[rsnm]? ){0,5}(?:frage|fragen|problem|probleme|punkt|vermutung|build|code|fehler|bug|idee|ideen|sorge|verständnis|annahme|meinung|app|anwendung|server|datei|funktion|test|tests|skript|script|abfrage|ausgabe|eingabe|plan|ziel|absicht|hoffnung|angst|gefühl|eindruck|verdacht|theorie|gedanke|gedanken|ansicht|antwort|bitte|anfrage|wunsch|vorschlag|rat|schluss|argument|these|ansatz|versuch|lösung|schuld|grund|aufgabe|hausaufgabe|aufsatz|entwurf|text|nachricht|mail|e-mail|brief|arbeit|kapitel|absatz|satz|titel|daten|tabelle|spalte|zeile|liste|string|variable|klasse|objekt|methode|komponente|seite|website|webseite|repo|branch|commit|pr|pipeline|deployment|container|cluster|datenbank|schema|migration|modell|prompt|konfiguration|config|einstellungen|setup|umgebung|log|logs|konsole|terminal|fenster|internet|verbindung|wlan|netzwerk|akku|speicher|programm|projekt|ergebnis|kopf|gehirn|augen|rücken|magen|herz|leben|tag|woche|zeit|vergnügen|situation|fall|sachen|version|paket|token|key|schlüssel|passwort|pin|konto|bestellung|flug|zug|bus|lieferung|zahlung|rechnung|budget|essen)|.{0,40}<b>(?:der|die|das|den|weil|wenn|dass|ich|du)\\b.{0,40}",
+  trades:
+    "(?:(?:[a-zäöüß-]+e[rsn]? ){0,2})(?!(?:groß)?(?:mutter|vater|schwester|bruder|tochter)\\b|einzelkind|(?:nicht|gelegenheits)?raucher|vegetarier|veganer|pescetarier|anfänger|löwe|widder|wassermann|zwilling|jungfrau|steinbock|stier\\b|schütze|krebs\\b|fische?\\b|waage|skorpion|single|linkshänder|rechtshänder|allergiker|diabetiker|asthmatiker|mieter|besitzer|eigentümer|österreicher|schweizer|italiener|amerikaner|spanier|holländer|berliner|hamburger|wiener|münchner|kölner|frühaufsteher|langschläfer|läufer|jogger|morgenmensch|christ|muslim|buddhist|atheist|optimist|pessimist|realist|perfektionist|minimalist|feminist|student der|gegner|befürworter|träumer|denker|leser|esser|schläfer|wanderer|camper|gamer)[\\w-]*(?:er|erin|in|ist|or|ent|ant|ekt|arzt|koch|wirt|mann|frau|kraft|assistenz|hebamme|azubi|lehrling|geselle|gesellin|chef|beamter|beamte|loge|login|graf|nom|pfarrer|redner|rentner|pensionär|freelancer|designer|manager|coach|ceo|cto|it-\\w+|hausmeister|mediziner|jurist|soldat|pilot|friseur|ingenieur|redakteur|monteur|chauffeur|regisseur|student|doktorand|referendar|bibliothekar|notar|apotheker|ökonom|agronom)\\b",
   newer: "(?:nagel)?neue[rsnm]?|neueste[rsnm]?|aktuelle[rsnm]?|jetzige[rsnm]?",
   states:
     "(?:nicht|kein|zu|so|sehr|ganz|ziemlich|total|schon|fast|gerade|oft|nie|manchmal|kaputt|langsam|down|weg|fertig|bereit|da|hier|dort|leer|voll|tot|offline|über\\b|dass|wie|warum|was|ob|wenn|weil|einfach|klar|falsch|richtig|gut|schlecht|super|toll|schön|schrecklich|furchtbar|krank|müde|beschäftigt|spät|früh|verrückt|ein (?:problem|chaos|bisschen|wenig)|das (?:gleiche|problem|gegenteil)|fällig|überfällig|verloren|kalt|heiß|nass|dreckig|alt\\b|neu\\b|anders|unterschiedlich|unsicher|sicher|abgestürzt|gelöscht|verschwunden|eingefroren|unterwegs|in ordnung|am ende|im eimer|immer|noch|leider|endlich|wieder|auf(?:gebraucht|getreten)|ver\\w+t\\b|ge\\w+t\\b|ge\\w+en\\b)",
