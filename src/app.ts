@@ -145,7 +145,7 @@ export function createApp(deps: AppDeps): {
   // These know for themselves who calls, and count their requests by their own routes.
   for (const path of apiPaths) app.all(path, async (c) => (await api()).fetch(c.req.raw, c.env));
   for (const path of studioPaths) app.all(path, async (c) => (await studio()).fetch(c.req.raw, c.env));
-  app.all("/mcp", async (c) => (await mcp())(c.req.raw, c.env));
+  app.all("/mcp", countRequests(deps.metrics), async (c) => (await mcp())(c.req.raw, c.env));
 
   app.use("/v1/*", edge());
   app.use(countRequests(deps.metrics));

@@ -41,11 +41,13 @@ test("a chat through the appliance is counted by route, tokens, time added, chan
       messages: [{ role: "user", content: "I prefer oolong. What about the zebra finch?" }],
     }),
   }).then((answer) => answer.text());
+  await fetch(`${box.url}/mcp`, { method: "POST", body: "{}" });
   const text = await until("the exchange to be read", async () => {
     const { body } = await box.call("GET", "/metrics");
     return String(body).includes("recollect_extraction_total{") ? String(body) : null;
   });
   for (const line of [
+    /^recollect_requests_total\{route="\/mcp",status="401"\} 1$/m,
     /^recollect_requests_total\{route="\/v1\/chat\/completions",status="200"\} 1$/m,
     /^recollect_tokens_total\{kind="in"\} [1-9]/m,
     /^recollect_tokens_total\{kind="injected"\} [1-9]/m,

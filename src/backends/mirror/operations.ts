@@ -164,7 +164,8 @@ export function createOperations(mirror: Mirror) {
         await compare(source);
       } catch (thrown) {
         if (!(thrown instanceof QdrantError)) throw thrown;
-        if (thrown.fault !== "not_found") throw new AppError("unavailable", thrown.message, { cause: thrown });
+        if (thrown.fault !== "not_found")
+          throw new AppError("unavailable", thrown.message, { cause: thrown });
         // Removed behind our back: made anew, and everything is missing.
         mirror.forget(source);
         await compare(source);
