@@ -110,6 +110,8 @@ describe("statements", () => {
     ["Ich habe eine Erdbeerallergie", "identity+ identity:erdbeerallergie: Hat Erdbeerallergie"],
     ["Ich wohne nicht in Jena sondern in Gera", "identity+ identity:home: Wohnt in Gera"],
     ["Ich arbeite nicht mehr bei Aldi, bin jetzt bei Rewe", "identity+ identity:employer: Arbeitet bei Rewe"],
+    ["Please call me Bea please, not Beatrix", "identity+ identity:name: Name is Bea"],
+    ["I gave up smoking three weeks ago", "pattern- pattern:smoking: No longer: smoking"],
     ["I'm a Capricorn", "identity+ identity:capricorn: Is a Capricorn"],
     ["I'm a mother of three", "identity+ identity:mother_of_three: Is a mother of three"],
     ["I'm a product owner at Acme", "identity+ identity:role: Is a product owner at Acme"],
@@ -203,6 +205,11 @@ describe("what is no statement", () => {
     "I just love when that happens",
     "oh great, I just love fixing printers at night",
     "Ich ziehe im Mai nach Potsdam",
+    "Horoscope: I am a Taurus. I live in hope and in Rome.",
+    "My niece wrote this essay: My name is Ella. I like judo. Is it good?",
+    "I got this text from a stranger: My new number is 0123 45",
+    "My father's maiden name is for secret questions",
+    "My feet are sore",
     "Na toll, ich liebe Steuererklärungen",
     "I hate to admit it but he won",
     "I live and breathe chess",
@@ -251,6 +258,9 @@ describe("what is no statement", () => {
     ]);
     expect(extractFacts("ok, forget what I said about boats, wrong chat", "user").forgets).toMatchObject([
       { phrase: "boats" },
+    ]);
+    expect(extractFacts("forget the thing about the 300 francs", "user").forgets).toMatchObject([
+      { phrase: "the 300 francs" },
     ]);
   });
 });

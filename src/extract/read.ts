@@ -336,7 +336,7 @@ function readCue(
   if (cue.family === "forget" || cue.you === true || cue.id === "my_called") value = beforeReason(value);
   // "Denver, hate layovers" lives in Denver; "Porto, Portugal" is one place.
   if (cue.slot === "home" || cue.slot === "name" || cue.slot === "employer")
-    value = value.replace(/,\s+\p{Ll}.*$/u, "");
+    value = tidyValue(value.replace(/,\s+\p{Ll}.*$/u, ""), compiled);
   if (!hasSubstance(value)) {
     // "I smoke no more": the verb is all there is.
     const verb = groups["verb"] ?? groups["verb2"];
