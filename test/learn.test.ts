@@ -202,6 +202,24 @@ test("without autoApprove everything waits, a repetition does not fill the inbox
   expect(await contents()).toEqual([pending!.content]);
 });
 
+test("a version from before the approval is restored as active; one of a waiting memory waits on", async () => {
+  await set({ autoApprove: false });
+  await say("I live in Bergen.");
+  const [pending] = await memories("pending");
+  const it = { owner: "anna", id: pending!.id };
+  await box.engine.memories.update({ ...it, patch: { content: "Lives in Oslo" } });
+  expect(await box.engine.memories.restore({ ...it, version: 1 })).toMatchObject({
+    content: "Lives in Bergen",
+    status: "pending",
+  });
+  await box.engine.memories.approve(it);
+  await box.engine.memories.update({ ...it, patch: { content: "Lives in Turku" } });
+  expect(await box.engine.memories.restore({ ...it, version: 1 })).toMatchObject({
+    content: "Lives in Bergen",
+    status: "active",
+  });
+});
+
 test("approving a change updates the memory that holds its key, with history", async () => {
   await say("I live in Bergen.");
   await set({ autoApprove: false, extractEntities: true });

@@ -275,7 +275,9 @@ export function createMemories(deps: MemoriesDeps) {
         return toMemory(row);
       }
       const key = version.key;
-      if (key !== null && version.status === "active") {
+      // Whoever takes back what was approved since has seen it: it does not go back to the inbox.
+      const status = version.status === "pending" && row.status !== "pending" ? "active" : version.status;
+      if (key !== null && status === "active") {
         const holder = activeByKey(db, row.owner_id, key);
         if (holder && holder.seq !== row.seq)
           throw conflict(`Another active memory holds the key ${key}. Archive that one first.`, "key");
@@ -289,8 +291,8 @@ export function createMemories(deps: MemoriesDeps) {
           metadata: version.metadata,
           session_id: version.session_id,
           expires_at: version.expires_at,
-          status: version.status,
-          superseded_by: version.status === "superseded" ? row.superseded_by : null,
+          status,
+          superseded_by: status === "superseded" ? row.superseded_by : null,
           by_hand: 1,
         },
         "restore",
