@@ -220,7 +220,9 @@ export function createEmbedding(deps: EmbeddingDeps) {
       if (model === null) return (await this.get()).embedder;
       const [place, name] = splitModel(model);
       try {
-        if (place === "local") return await this.local(name === "transformers" ? "transformers" : "static");
+        // A provider may be called local too.
+        if (place === "local" && (name === "static" || name === "transformers"))
+          return await this.local(name);
         const { openRemote } = await import("../embed/remote.ts");
         const provider = deps.provider(place);
         if (!provider) return null;
