@@ -269,6 +269,7 @@ export function createBackends(deps: BackendsDeps) {
     configure,
     foreign,
     touched: writes.touched,
+    kept: writes.kept,
     through: writes.through,
     removeThrough: writes.removeThrough,
     /** Waits until the primary was told of everything, at most `ms`; false when something is left. */

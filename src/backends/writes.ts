@@ -19,7 +19,8 @@ export const SYNC = "backend";
 const WAIT_MS = 15_000;
 
 type Change = { row: MemoryRow; removed: boolean };
-type SyncPayload = { backend: string; owner: string; id: string };
+/** `missing`: the row is brought only where the primary has none of its id; what it has may be newer. */
+type SyncPayload = { backend: string; owner: string; id: string; missing?: true };
 
 export type WritesDeps = {
   db: Database;
@@ -43,7 +44,15 @@ export function createWrites(deps: WritesDeps) {
   const queues = new Map<string, Promise<unknown>>();
 
   function queue(payload: SyncPayload): void {
-    jobs.queue({ type: SYNC, ownerId: null, payload, dedupe: `${payload.backend}:${payload.id}` });
+    const dedupe = `${payload.backend}:${payload.id}${payload.missing ? ":missing" : ""}`;
+    jobs.queue({ type: SYNC, ownerId: null, payload, dedupe });
+  }
+
+  /** A row that somebody imports and that is here already: a foreign primary need not have it. */
+  function kept(row: MemoryRow): void {
+    const { primaryBackend } = deps.settings();
+    if (primaryBackend !== "sqlite")
+      queue({ backend: primaryBackend, owner: row.owner, id: row.id, missing: true });
   }
 
   /** As a hook of the store, inside the transaction that changes the row. */
@@ -63,7 +72,7 @@ export function createWrites(deps: WritesDeps) {
   }
 
   jobs.handle(SYNC, async (job) => {
-    const { backend: id, owner, id: memoryId } = job.payload as SyncPayload;
+    const { backend: id, owner, id: memoryId, missing } = job.payload as SyncPayload;
     await configure();
     const { primaryBackend, fallbackBackends } = deps.settings();
     if (id !== primaryBackend && !fallbackBackends.includes(id)) return;
@@ -71,6 +80,8 @@ export function createWrites(deps: WritesDeps) {
     if (!backend) return;
     const row = memoryById(db, null, memoryId);
     try {
+      if (missing && (row === null || id !== primaryBackend || (await backend.get(owner, memoryId)) !== null))
+        return;
       if (id === primaryBackend)
         await push(backend, { row: row ?? ghost(owner, memoryId), removed: row === null });
       else if (row) await backend.update(owner, memoryId, patchOf(toMemory(row)));
@@ -184,7 +195,7 @@ export function createWrites(deps: WritesDeps) {
     }
   }
 
-  return { queue, touched, through, removeThrough, quietly };
+  return { queue, touched, kept, through, removeThrough, quietly };
 }
 
 /** All that a memory can change. */

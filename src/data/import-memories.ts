@@ -19,7 +19,7 @@ import type { Import, ImportDeps, Outcome } from "./import.ts";
 
 type Report = (count: number) => void;
 
-export function createMemoryWriter({ db, store, redact }: ImportDeps) {
+export function createMemoryWriter({ db, store, redact, kept }: ImportDeps) {
   function clean(line: LineOf<"memory"> | LineOf<"version">, redacted: Report) {
     const content = cleanContent(line.content, redact);
     const key = cleanKey(line.key ?? null, redact);
@@ -51,7 +51,11 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
       cause: "import",
     });
     remember(state, line.id, stored.row);
-    if (!stored.created) return stored.row.version === holder?.version ? "unchanged" : "updated";
+    if (!stored.created) {
+      if (stored.row.version !== holder?.version) return "updated";
+      kept(stored.row);
+      return "unchanged";
+    }
     state.made.add(stored.row.id);
     changeMemory(db, stored.row.seq, {
       ...(line.version === undefined ? {} : { version: line.version }),
@@ -94,7 +98,10 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
     const past = versionsOf(db, row.seq).some(
       (version) => version.content === content && version.key === key,
     );
-    if (past && row.content !== content) return "unchanged";
+    if (past && row.content !== content) {
+      kept(row);
+      return "unchanged";
+    }
     const change: MemoryChange = differing(row, {
       content,
       key,
@@ -114,6 +121,7 @@ export function createMemoryWriter({ db, store, redact }: ImportDeps) {
     if (Object.keys(change).length === 0) {
       // An import that broke off may have left it without its history.
       if (line.version === row.version) state.made.add(row.id);
+      kept(row);
       return "unchanged";
     }
     store.edit(row, change, "import");

@@ -3,6 +3,7 @@
  * cannot be taken is refused with its number and stops no other. The owner is the caller, whatever the file says.
  */
 import type { Database } from "bun:sqlite";
+import type { MemoryRow } from "../db/memories.ts";
 import { transact } from "../db/open.ts";
 import { ensureOwner } from "../db/owners.ts";
 import { AppError, invalid } from "../error.ts";
@@ -24,6 +25,8 @@ export type ImportDeps = {
   now: () => number;
   /** An import is at work: what can wait does. */
   hold: () => void;
+  /** A memory of the file is here already, as it is. */
+  kept: (row: MemoryRow) => void;
 };
 
 export type ImportInput = {

@@ -399,7 +399,15 @@ function joinEngine(db: Database, options: EngineOptions, checkpoints: Checkpoin
           if (input.cursor === null) await backends.takeOver(input.owner);
           return exportPage(input);
         },
-        ...createImport({ db, store, hooks: records, redact, now, hold: () => indexer.hold() }),
+        ...createImport({
+          db,
+          store,
+          hooks: records,
+          redact,
+          now,
+          hold: () => indexer.hold(),
+          kept: backends.kept,
+        }),
       },
       owners: {
         async merge(input: { from: string; to: string }) {

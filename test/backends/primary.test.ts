@@ -23,6 +23,10 @@ async function settings(box: Appliance, body: object): Promise<void> {
   expect(answer).toMatchObject({ status: 200 });
 }
 
+/** Waits until no job is left. */
+const settled = (box: Appliance) =>
+  until("the jobs to end", async () => ((await box.call("GET", "/api/jobs")).body as Body).total === 0);
+
 describe("primary over HTTP", () => {
   let server: HttpStandIn;
   let proxy: Flaky;
@@ -129,6 +133,26 @@ describe("primary over HTTP", () => {
     expect((await call("GET", "/api/memory?q=Not stored")).body.total).toBe(0);
     await until("it arrives", () => server.rows.size === rows + 1, 20_000);
   }, 30_000);
+
+  test("importing here what was exported here brings it to the new primary, and overwrites nothing there", async () => {
+    const call = calls(box);
+    await settings(box, { primaryBackend: "sqlite" });
+    const put = async (content: string) =>
+      (await call("POST", "/api/memory", { content, key: content })).body.memory.id;
+    const [moved, changed] = [await put("Plays the oboe"), await put("Plays the harp")];
+    const headers = { authorization: `Bearer ${box.key}`, "content-type": "application/x-ndjson" };
+    const file = await (await fetch(`${box.url}/api/memory/export?memoriesOnly=true`, { headers })).text();
+    await settings(box, { primaryBackend: "brain" });
+    const line = file.split("\n").find((one) => one.includes(changed))!;
+    server.rows.set(changed, { ...JSON.parse(line), content: "Plays the lyre" });
+    const imported = await fetch(`${box.url}/api/memory/import`, { method: "POST", headers, body: file });
+    expect(imported.status).toBe(200);
+    await until("the import arrived", () => server.rows.has(moved));
+    await settled(box);
+    expect(server.rows.get(moved)).toMatchObject({ content: "Plays the oboe", apiKeyId: box.keyId });
+    expect(server.rows.get(changed)?.content).toBe("Plays the lyre");
+    for (const id of [moved, changed]) await call("DELETE", `/api/memory/${id}`);
+  });
 
   test("settings are validated by name, and secrets never come back", async () => {
     const call = calls(box, box.token);

@@ -375,6 +375,19 @@ run("reconcile finds and repairs missing, stale and orphaned points", async () =
   expect((await points(name)).length).toBe(13);
 });
 
+run("reconcile makes a collection that somebody dropped anew", async () => {
+  const name = target.name();
+  const box = openBox(name);
+  for (let i = 0; i < 5; i++) box.put(`Fact ${i}`);
+  await box.settled();
+  await target.direct.call("write", (api, init) =>
+    api.deleteCollection({ collection_name: `${name}__1` }, init),
+  );
+  expect(await box.ops.reconcile({ dryRun: false })).toMatchObject({ missing: 5, repaired: 5 });
+  await box.settled();
+  expect((await points(name)).length).toBe(5);
+});
+
 run("expired and outdated points are filtered out of searches, counted and cleaned up", async () => {
   const name = target.name();
   const box = openBox(name);
