@@ -111,7 +111,7 @@ export function choose(input: {
 }
 
 /** Words of an exchange that none of its memories has, beyond which it says more than they do. */
-const MORE = 4;
+const MORE = 6;
 
 /** Whether memories that are chosen already say what the person said in this exchange. */
 function isTold(row: Loaded & { kind: "episode" }, chosen: readonly Loaded[]): boolean {
