@@ -105,6 +105,8 @@ describe("an operation", () => {
   test("reads query values as the types of its schema, and names each that is wrong", async () => {
     const good = await app().request("/api/things/count?limit=7&pinned=true&kinds=a,b");
     expect(await good.json()).toEqual({ data: [], total: 1009 });
+    const repeated = await app().request("/api/things/count?kinds=a&limit=7&pinned=true&kinds=b");
+    expect(await repeated.json()).toEqual({ data: [], total: 1009 });
     const bad = await errorOf(app().request("/api/things/count?limit=7x&pinned=yes&kinds=a,c&no=1&no=2"));
     expect(bad).toEqual({
       status: 400,
@@ -271,6 +273,8 @@ test("the document holds every operation with its parameters, bodies and named s
     ["apiKeyId", false],
     ["user", false],
   ]);
+  // Clients that were made from the document write `kinds=a,b`.
+  expect(list.parameters[2]).toMatchObject({ style: "form", explode: false, schema: { type: "array" } });
   const body = made.paths["/api/things"]!["post"]!.requestBody!;
   expect(body.content["application/json"]!.schema).toMatchObject({
     required: ["name"],

@@ -18,6 +18,8 @@ export type Parameter = {
   in: "path" | "query";
   required: boolean;
   description?: string;
+  style?: "form";
+  explode?: boolean;
   schema: JsonSchema;
 };
 
@@ -115,6 +117,8 @@ function parameters(place: "path" | "query", schema: JsonSchema): Parameter[] {
       in: place,
       required: place === "path" || required.includes(name),
       ...(typeof description === "string" ? { description } : {}),
+      // Several values are one text with commas; left unsaid, a generated client repeats the parameter.
+      ...(place === "query" && property.type === "array" ? { style: "form" as const, explode: false } : {}),
       schema: rest,
     };
   });

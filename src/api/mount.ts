@@ -141,7 +141,9 @@ function reader(operation: Operation) {
     const raw: Record<string, unknown> = {};
     for (const [name, values] of Object.entries(c.req.queries())) {
       const [value = ""] = values;
-      if (values.length > 1) details.push({ field: name, message: "was given more than once" });
+      if (values.length > 1 && queryTypes()[name] === "array")
+        raw[name] = values.flatMap((one) => one.split(","));
+      else if (values.length > 1) details.push({ field: name, message: "was given more than once" });
       else if (operation.owner && isCommon(name)) common[name] = value;
       else raw[name] = fromText(value, queryTypes()[name]);
     }
