@@ -581,7 +581,6 @@ export const dutch: Language = {
       id: "role_article",
       family: "identity",
       polarity: "+",
-      slot: "role",
       head: "ik ben <a>een",
       not: "(?:beetje|fan|grote|echte|groot|liefhebber|tijdje|paar|idioot|sukkel|mens|man|vrouw|kind|klant|gebruiker|beginner|ochtendmens|avondmens|goede|slechte|gelukkig|blij|nieuwe|ander|week|dag|uur)\\b",
       say: "Is {value}",
@@ -655,6 +654,8 @@ export const dutch: Language = {
     "(?:het|dat|dit|deze|die|hem|haar|hen|ze|zij|hij|jou|je|jullie|mij|me|ons|beide|allebei|alles|niets|iets|wat|hoe|wie|waarom|zo|hier|daar|er|ja|nee|niet|geen|een van|welke?|iemand|meer|minder|beter|best|veel|(?:de|het) (?:eerste|tweede|derde|laatste|andere|bovenste|nieuwe|oude)(?: (?:variant|versie|optie|voorstel|idee|ontwerp|alinea|deel|zin))?)(?:\\s*(?:$|[.,;:!?)–—-])|\\s+(?:heel|zo|ook|niet|als|hoe|maar|en|of|al|nog|meer|te|graag|echt|nu|hier|is|zijn|was|wat|liever|beter|aan|dat|omdat|erg|veel)\\b)|(?:deze|dit|die|jouw)\\s|(?:dat|als|hoe|wat|of)\\s",
   passing:
     "(?:(?:eerste|tweede|derde|laatste|volgende|enige|grote|grootste|eigenlijke|huidige|hele|nieuwe|oude|concrete|korte|andere) ){0,5}(?:vraag|vragen|probleem|problemen|punt|vermoeden|build|code|fout|bug|idee|ideeën|zorg|begrip|aanname|mening|app|applicatie|server|bestand|functie|test|tests|script|query|uitvoer|invoer|plan|doel|bedoeling|hoop|angst|gevoel|indruk|theorie|gedachte|gedachten|kijk|antwoord|verzoek|wens|voorstel|advies|conclusie|argument|stelling|aanpak|poging|oplossing|schuld|reden|taak|opdracht|huiswerk|opstel|ontwerp|tekst|bericht|mail|e-mail|brief|werkstuk|scriptie|hoofdstuk|alinea|zin|titel|data|gegevens|tabel|kolom|rij|lijst|string|variabele|klasse|object|methode|component|pagina|site|website|repo|branch|commit|pr|pipeline|deployment|container|cluster|database|schema|migratie|model|prompt|configuratie|config|instellingen|setup|omgeving|log|logs|console|terminal|venster|internet|verbinding|wifi|netwerk|accu|geheugen|programma|project|resultaat|hoofd|hersenen|ogen|rug|maag|hart|leven|dag|week|tijd|genoegen|situatie|geval|spullen|versie|pakket|token|sleutel|wachtwoord|pin|account|bestelling|vlucht|trein|bus|levering|betaling|factuur|budget|eten)|.{0,40}<b>(?:die|dat|omdat|als|ik|je)\\b.{0,40}",
+  trades:
+    "(?!(?:moeder|vader|mama|papa|zus|broer|dochter|oma|opa|grootmoeder|grootvader|roker|lezer|dromer|buitenlander|linkshander|ram|stier|tweeling|kreeft|leeuw|maagd|weegschaal|schorpioen|boogschutter|steenbok|waterman|vissen|vegetariër|veganist|diabeet|diabeticus|optimist|pessimist|perfectionist|minimalist|feminist|amsterdammer|rotterdammer|nederlander|vlaming|moslim|christen)\\b)",
   newer: "(?:splinter)?nieuwe?|nieuwste|huidige",
   states:
     "(?:niet|geen|te|zo|heel|erg|best|behoorlijk|al|bijna|net|vaak|nooit|soms|kapot|traag|langzaam|down|weg|klaar|hier|daar|leeg|vol|dood|offline|over\\b|dat|hoe|waarom|wat|of|als|omdat|simpel|eenvoudig|duidelijk|fout|verkeerd|goed|slecht|geweldig|mooi|vreselijk|ziek|moe|druk|laat|vroeg|gek|een (?:probleem|puinhoop|beetje|rommel)|het (?:zelfde|probleem)|verlopen|kwijt|koud|heet|nat|vies|oud\\b|nieuw\\b|anders|verschillend|onzeker|zeker|gecrasht|verwijderd|verdwenen|vastgelopen|onderweg|in orde|ge\\w+d\\b|ge\\w+t\\b|ver\\w+d\\b|om\\b)",
