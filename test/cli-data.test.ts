@@ -32,6 +32,24 @@ test("search finds by words, export and import carry memories to another folder"
   expect((await recollect(["memory", "import", join(dir, "missing")], other)).code).toBe(2);
 });
 
+test("a page of the list that was saved as JSON is imported, once", async () => {
+  const row = {
+    id: crypto.randomUUID(),
+    type: "factual",
+    content: "Keeps bees",
+    key: null,
+    metadata: { n: 1 },
+  };
+  const file = join(dir, "page.json");
+  writeFileSync(file, JSON.stringify({ data: [row], total: 1 }, null, 2));
+  const other = { DATA_DIR: join(dir, "page") };
+  await recollect(["key", "create", "page"], other);
+  expect((await recollect(["memory", "import", file], other)).out).toBe(
+    "1 created, 0 updated, 0 unchanged, 0 refused.\n",
+  );
+  expect((await recollect(["memory", "import", file], other)).out).toContain("1 unchanged");
+});
+
 test("providers are added with a key from the environment, shown masked, tested and removed", async () => {
   using server = Bun.serve({
     hostname: "127.0.0.1",

@@ -1,7 +1,7 @@
 /** Export and import of an owner's rows; `-` is standard output or input. */
 import type { Database } from "bun:sqlite";
 import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
-import { exportStream, importStream } from "../data/transfer.ts";
+import { exportStream, importStream, ownLines } from "../data/transfer.ts";
 import { createKey, findKey } from "../db/keys.ts";
 import { memorySettingsPatch } from "../memory/settings-schema.ts";
 import { writeMemorySettings } from "../db/settings-write.ts";
@@ -71,7 +71,7 @@ export async function importFrom(call: Call, engine: CliEngine, owner: string, f
   const format = formatFlag(call);
   const outcome =
     format === null
-      ? await importStream(engine.data, owner, await bytesOf(call, file))
+      ? await importStream(engine.data, owner, await linesOf(call, file))
       : await importForeign(call, engine, owner, file, format);
   const { created, updated, unchanged, refused, refusedCount, redacted } = outcome;
   call.print(`${created} created, ${updated} updated, ${unchanged} unchanged, ${refusedCount} refused.`);
@@ -82,6 +82,11 @@ export async function importFrom(call: Call, engine: CliEngine, owner: string, f
     const hint = format === null ? ` A file of another program needs --from ${formats.join("|")}.` : "";
     throw new AppError("invalid_request", `Nothing was imported.${hint}`);
   }
+}
+
+async function linesOf(call: Call, file: string): Promise<ReadableStream<Uint8Array>> {
+  if (file === "-" || !existsSync(file)) return bytesOf(call, file);
+  return ownLines(Bun.file(file));
 }
 
 async function bytesOf(call: Call, file: string): Promise<ReadableStream<Uint8Array>> {

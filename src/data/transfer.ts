@@ -1,5 +1,6 @@
 /** Export and import as streams over the engine's calls, the same for every face. */
 import { linePieces } from "../conversations/jsonl.ts";
+import { invalid } from "../error.ts";
 import type { ImportInput, ImportResult } from "./import.ts";
 
 /** Refused lines that are named one by one. */
@@ -55,4 +56,19 @@ export async function importStream(
     await data.importEnd({ id });
   }
   return { ...sum, refusedCount };
+}
+
+/** JSON lines of a file of ours: as they are, or of a page of the list of memories that was saved as JSON. */
+export async function ownLines(file: Blob): Promise<ReadableStream<Uint8Array>> {
+  const head = (await file.slice(0, 64).text()).trimStart();
+  if (!/^\{\s*"data"\s*:/.test(head)) return file.stream();
+  let page: unknown;
+  try {
+    page = JSON.parse(await file.text());
+  } catch {
+    throw invalid("file", "this is not valid JSON");
+  }
+  const rows =
+    typeof page === "object" && page !== null && "data" in page && Array.isArray(page.data) ? page.data : [];
+  return new Blob(rows.map((row: object) => `${JSON.stringify({ kind: "memory", ...row })}\n`)).stream();
 }

@@ -1,7 +1,7 @@
 /** Import and export of memories by file, and what an import said. */
 import type { Hono } from "hono";
 import type { Env } from "../auth.ts";
-import { exportStream, importStream } from "../data/transfer.ts";
+import { exportStream, importStream, ownLines } from "../data/transfer.ts";
 import { AppError, invalid } from "../error.ts";
 import { formats, readExport } from "../importers/read.ts";
 import type { Piece } from "../importers/types.ts";
@@ -89,18 +89,7 @@ async function linesOf(file: File, format: string): Promise<Lines> {
     if (!known) throw invalid("from", "there is no such format");
     return foreign(readExport(known, file.stream()));
   }
-  const head = (await file.slice(0, 64).text()).trimStart();
-  if (!/^\{\s*"data"\s*:/.test(head)) return { stream: file.stream(), items: null, refused: [] };
-  let page: unknown;
-  try {
-    page = JSON.parse(await file.text());
-  } catch {
-    throw invalid("file", "this is not valid JSON");
-  }
-  const rows =
-    typeof page === "object" && page !== null && "data" in page && Array.isArray(page.data) ? page.data : [];
-  const lines = rows.map((row: object) => `${JSON.stringify({ kind: "memory", ...row })}\n`);
-  return { stream: new Blob(lines).stream(), items: null, refused: [] };
+  return { stream: await ownLines(file), items: null, refused: [] };
 }
 
 /** Lines with the number of the piece each came from, so that refusals name what stands in the file. */
