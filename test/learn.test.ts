@@ -141,6 +141,25 @@ test("exchanges that say what was to be forgotten are not recalled in its place;
   expect(left[0]).toContain("The tram in Lisbon is yellow.");
 });
 
+test("a forgetting that was approved keeps the exchanges out of recall as well", async () => {
+  await say("I live in Lisbon.", "A fine town.");
+  for (const trip of ["ferry", "market", "museum", "castle", "bridge"]) {
+    const content = `Lisbon has a ${trip}`;
+    await box.engine.memories.create({ owner: "anna", origin: "api", content });
+  }
+  await say("Forget what I said about Lisbon.");
+  const [asked] = await memories("pending");
+  expect(asked?.metadata).toMatchObject({ forget: true });
+  await box.engine.memories.approve({ owner: "anna", id: asked!.id });
+  expect(await contents()).toEqual([]);
+  const { results } = await box.engine.retrieval.retrieve({
+    owner: "anna",
+    query: "Do I live in Lisbon?",
+    mode: "interactive",
+  });
+  expect(results.map((row) => row.text)).toEqual([]);
+});
+
 test("what was deleted for good is not learned again from an older exchange, and may be said anew", async () => {
   await say("I prefer window seats.");
   const [memory] = await memories();

@@ -14,10 +14,10 @@ import { cleanContent, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
 import type { ExtractPayload } from "./learn.ts";
 import type { MemorySettings } from "./settings.ts";
+import { hush } from "./hush.ts";
 import { heldAgain } from "./store.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject } from "./types.ts";
-import { wipeBlocks } from "./wipe.ts";
 
 /** What an exchange did to a memory, as its receipt lists it. */
 export type Learned = {
@@ -78,7 +78,7 @@ export function applyExchange(
     for (const match of matches) {
       store.setStatus(match, "archived", "forget");
       learned.push({ id: match.id, action: "archived" });
-      hush(match);
+      hush(deps, match, payload.episodeId);
     }
     if (matches.length === 0) hushExchanges(request);
   }
@@ -96,18 +96,6 @@ export function applyExchange(
   function isEarlier(id: number): boolean {
     const said = getEpisode(db, ownerId, id);
     return said !== null && Date.parse(said.createdAt) <= payload.saidAt;
-  }
-
-  /** Exchanges that say what was to be forgotten, the request among them, are not recalled in its place. */
-  function hush(forgotten: MemoryRow): void {
-    // Nor put back into a conversation that had it.
-    wipeBlocks(db, ownerId, forgotten.id);
-    const words = duplicateKey(forgotten.content).split(" ");
-    // A single word says no statement.
-    const saying = words.length < 2 ? [] : deps.told(ownerId, words, MOST_CANDIDATES);
-    for (const id of new Set([forgotten.episode_id, payload.episodeId, ...saying])) {
-      if (id !== null) store.dropEpisode({ owner: ownerId, id, row: "mute" });
-    }
   }
 
   function learn(fact: Fact): void {

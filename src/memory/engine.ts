@@ -222,6 +222,7 @@ function joinEngine(db: Database, options: EngineOptions, checkpoints: Checkpoin
     now,
     redact,
     purge,
+    told: exchangesHolding(db, lexical.fts5),
     find: texts.find,
     probe: (_, seq) => ({ fts: countLexical(db, "memories", seq), vectors: countVectors(db, "memory", seq) }),
     qdrantProof: (id) =>

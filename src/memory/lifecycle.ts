@@ -12,6 +12,7 @@ import { deleteForGood, proveDeletion } from "./delete.ts";
 import type { DeletionProof, IndexProbe, QdrantProof } from "./delete.ts";
 import { cleanContent, cleanKey, cleanMetadata } from "./fields.ts";
 import type { Redact } from "./fields.ts";
+import type { HushDeps } from "./hush.ts";
 import { MANY_ROWS } from "../search/purge.ts";
 import type { TextFinder } from "../search/texts/find.ts";
 import { callerId, createListing, filterOf } from "./listing.ts";
@@ -55,6 +56,7 @@ export type MemoriesDeps = {
   probe: IndexProbe;
   /** For deletions of many rows. */
   purge: Purge;
+  told: HushDeps["told"];
   /** What filters let through, by the copy of the texts; null: the rows are to be read. */
   find: TextFinder["find"];
   /** What the outbox says of a deleted memory, after waiting for it (5 s at most). */
@@ -317,7 +319,7 @@ export function createMemories(deps: MemoriesDeps) {
     bulkDelete,
     history,
     restore,
-    ...createReview({ db, store, now, find, write }),
+    ...createReview({ db, store, now, find, write, told: deps.told }),
     cacheStats,
   };
 }

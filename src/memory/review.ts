@@ -5,6 +5,8 @@ import type { MemoryRow } from "../db/memories.ts";
 import { countQuality } from "../db/quality.ts";
 import { AppError, conflict } from "../error.ts";
 import { deleteForGood } from "./delete.ts";
+import { hush } from "./hush.ts";
+import type { HushDeps } from "./hush.ts";
 import type { Caller } from "./listing.ts";
 import { heldAgain } from "./store.ts";
 import type { Store } from "./store.ts";
@@ -17,9 +19,10 @@ export type ReviewDeps = {
   now: () => number;
   find: (caller: Caller, id: string) => MemoryRow;
   write: <T>(work: () => T) => T;
+  told: HushDeps["told"];
 };
 
-export function createReview({ db, store, now, find, write }: ReviewDeps) {
+export function createReview({ db, store, now, find, write, told }: ReviewDeps) {
   /** Approves a pending memory on the current version: where an active one holds its key by now, that one is updated. */
   async function approve(input: Caller & { id: string }): Promise<Memory> {
     return write(() => toMemory(approveRow(pending(input, input.id))));
@@ -62,7 +65,9 @@ export function createReview({ db, store, now, find, write }: ReviewDeps) {
     if (metadata["forget"] === true) {
       for (const id of Array.isArray(metadata["matches"]) ? metadata["matches"] : []) {
         const match = typeof id === "string" ? memoryById(db, row.owner_id, id) : null;
-        if (match?.status === "active") store.setStatus(match, "archived", "forget");
+        if (match?.status !== "active") continue;
+        store.setStatus(match, "archived", "forget");
+        hush({ db, store, told }, match, row.episode_id);
       }
       return store.setStatus(row, "archived", "approve");
     }
