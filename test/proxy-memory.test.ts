@@ -780,6 +780,18 @@ test("what was archived by hand is not put back either", async () => {
   await proxy.engine.memories.update({ owner: ada.id(), id: data[0]!.id, patch: { status: "archived" } });
   await ada.say(open, "Thanks. And what is a fjord?");
   expect(upstream.last().raw).not.toContain(line);
+  const it = { owner: ada.id(), id: data[0]!.id };
+  await proxy.engine.memories.update({ ...it, patch: { status: "active" } });
+  const other: Message[] = [];
+  await ada.say(other, "Which bread do I prefer?");
+  expect(upstream.last().raw).toContain(line);
+  const history = await proxy.engine.memories.history(it);
+  const archived = history.findIndex((version) => version.cause === "unarchive") + 1;
+  expect(await proxy.engine.memories.restore({ ...it, version: archived })).toMatchObject({
+    status: "archived",
+  });
+  await ada.say(other, "Thanks. And what is a fjord?");
+  expect(upstream.last().raw).not.toContain(line);
 });
 
 test("a receipt that is not kept is not named: errors, and replies that break off", async () => {

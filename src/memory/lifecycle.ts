@@ -299,6 +299,7 @@ export function createMemories(deps: MemoriesDeps) {
         },
         "restore",
       );
+      if (row.status !== "active") wipeBlocks(db, row.owner_id, row.id);
       return toMemory(row);
     });
   }
