@@ -384,6 +384,20 @@ test("in German too: a parting, a sale, a notice, a death", async () => {
   ]);
 });
 
+test.each([
+  ["Je travaille chez Orange. Ma copine s'appelle Léa.", "J'ai démissionné. Léa et moi, on s'est séparés."],
+  ["Trabajo en Repsol. Mi novia se llama Inés.", "Dejé mi trabajo. Inés y yo rompimos."],
+  ["Lavoro per Fiat. La mia ragazza si chiama Gaia.", "Ho lasciato il lavoro. Gaia e io ci siamo lasciati."],
+  ["Trabalho na Vale. Minha namorada se chama Rita.", "Pedi demissão. Rita e eu terminamos."],
+  ["Ik werk bij Philips. Mijn vriendin heet Noor.", "Ik ben ontslagen. Noor en ik zijn uit elkaar."],
+])("%j, then %j", async (before, after) => {
+  await say(before);
+  expect(await contents()).toHaveLength(2);
+  await say(after);
+  const all = await memories();
+  expect(all.map((memory) => memory.metadata["polarity"])).toEqual(["-", "-"]);
+});
+
 test("what is no longer used ends what it filled", async () => {
   await say("My phone is a Nokia 8 with two cards. I decided to use Trello.");
   await say("I don't use the Nokia any more. I no longer use Trello.");

@@ -320,7 +320,7 @@ export const german: Language = {
       family: "identity",
       polarity: "-",
       ends: "my",
-      head: "(?:ich habe|wir haben) <a>(?:mich von (?:meine[rm] )?|meine[nm]? |unsere?[nm]? |das |den |die )(?=[^.,;!?]{1,40} (?:verkauft|verschenkt|weggegeben|entsorgt|verschrottet|getrennt)\\b)",
+      head: "(?:ich habe|wir haben) <a>(?:mich von (?:meine[rm] )?|mein(?:e[nm]?)? |unser(?:e[nm]?)? |das |den |die )(?=[^.,;!?]{1,40} (?:verkauft|verschenkt|weggegeben|entsorgt|verschrottet|getrennt)\\b)",
       tail: " (?<verb>verkauft|verschenkt|weggegeben|entsorgt|verschrottet|getrennt)\\b",
       tight: true,
       say: "{value}: {verb}",

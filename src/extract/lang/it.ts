@@ -247,6 +247,15 @@ export const italian: Language = {
       say: "Non {verb} più: {value}",
     },
     {
+      id: "quit_job",
+      family: "identity",
+      polarity: "-",
+      ends: "employer",
+      any: true,
+      head: "(?:mi sono|sono stat[oa]|ho) <a>(?<new>licenziat[oa]|lasciato il (?:mio )?lavoro|dimess[oa])",
+      say: "Non lavora più per {known}",
+    },
+    {
       id: "stopped",
       family: "pattern",
       polarity: "-",
@@ -254,6 +263,15 @@ export const italian: Language = {
       head: "(?:io )?(?:ho smesso (?:di|con)|ho lasciato (?:il|la|le)|ho rinunciato (?:a|al|alla|alle|ai))",
       not: "(?:funzionare|cercare)\\b",
       say: "Ha smesso: {value}",
+    },
+    {
+      id: "parted_ways",
+      family: "identity",
+      polarity: "-",
+      ends: "my",
+      head: "(?:la mia |il mio )?(?=(?:<A>\\w{1,20}|ragazz[oa]|fidanzat[oa]|compagn[oa]|moglie|marito) ed? io (?:ci siamo lasciat[ie]|abbiamo rotto|ci siamo separat[ie]))",
+      tail: " ed? io\\b[^.,;!?]{0,60}",
+      say: "Rottura con {value}",
     },
     {
       id: "favourite",
