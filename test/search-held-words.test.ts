@@ -10,7 +10,8 @@ import { createHeldWords, type HeldWords } from "../src/search/held-words.ts";
 import { ensureLexical, registerFtsText } from "../src/search/lexical-tables.ts";
 import { lexicalCandidates, lexicalScores, weigh, type LexicalSource } from "../src/search/lexical.ts";
 import { createPlaces, type Place } from "../src/search/neighbours.ts";
-import { createSight, visibleOf } from "../src/search/predicate.ts";
+import { visibleOf } from "../src/search/predicate.ts";
+import { createSight } from "../src/search/sight.ts";
 import { queryTerms } from "../src/search/tokens.ts";
 import type { Predicate } from "../src/search/types.ts";
 
@@ -49,17 +50,18 @@ function session(owner: number, name = "s"): number {
     .get(owner, name)!.id;
 }
 
+const DAY = 86_400_000;
 let time = 0;
 
 function say(on: Database, owner: number, user: string, reply: string): number {
   time = (time % 7) + 1;
   const id = session(owner, time > 4 ? "t" : "s");
   return on
-    .query<{ id: number }, [number, number, string, string, number]>(
+    .query<{ id: number }, [number, number, string, string, number, number]>(
       `INSERT INTO episodes (session_id, owner_id, user_message, ai_response, token_count, stored_at, created_at)
-       VALUES (?, ?, ?, ?, 1, 1, ?) RETURNING id`,
+       VALUES (?, ?, ?, ?, 1, ?, ?) RETURNING id`,
     )
-    .get(id, owner, user, reply, time)!.id;
+    .get(id, owner, user, reply, time * DAY, time)!.id;
 }
 
 /** What memory says of a query must be what the tables say. */
@@ -116,14 +118,16 @@ function predicates(owner: number): Predicate[] {
     { ...all, session: "nobody's" },
     { ...all, before: 3 },
     { ...all, session: "t", before: 5 },
-    { ...all, retentionDays: 1 },
+    // Rows are stored at 1, two, three days and so on.
+    { ...all, retentionDays: 1, now: 3 * DAY },
+    { ...all, retentionDays: 2, session: "t", now: 6 * DAY },
   ];
 }
 
 test("what is held says what the tables say, whatever happens to the rows", () => {
   const [a, b] = [ensureOwner(db, "a"), ensureOwner(db, "b")];
   const ids: number[] = [];
-  for (let step = 0; step < 600; step++) {
+  for (let step = 0; step < 700; step++) {
     const owner = random(4) === 0 ? b : a;
     const what = random(10);
     const id = ids[random(ids.length)];
@@ -131,6 +135,7 @@ test("what is held says what the tables say, whatever happens to the rows", () =
     else if (what < 7) db.query("UPDATE episodes SET user_message = ? WHERE id = ?").run(text(9), id);
     else if (what === 7) db.query("UPDATE episodes SET recall = 1 - recall WHERE id = ?").run(id);
     else if (what === 8) db.query("DELETE FROM episodes WHERE id = ?").run(id);
+    else if (step % 50 === 9) db.run("UPDATE sessions SET pinned = 1 - pinned WHERE external_id = 's'");
     else {
       const undo = db.transaction(() => {
         db.query("UPDATE episodes SET ai_response = ? WHERE id = ?").run(text(9), id);

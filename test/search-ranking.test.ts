@@ -12,7 +12,7 @@ import { excerpt } from "../src/search/excerpt.ts";
 import { ensureLexical } from "../src/search/lexical-tables.ts";
 import { countsOf } from "../src/search/lexical-counts.ts";
 import { lexicalCandidates, lexicalScores, weigh } from "../src/search/lexical.ts";
-import { createSight } from "../src/search/predicate.ts";
+import { createSight } from "../src/search/sight.ts";
 import { rankKind } from "../src/search/rank.ts";
 import { queryTerms } from "../src/search/tokens.ts";
 import { asymmetry, episodeWeights, saturationFor } from "../src/search/weights.ts";

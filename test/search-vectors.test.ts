@@ -11,7 +11,7 @@ import { EmbeddingError, type Embedder } from "../src/embed/types.ts";
 import { sqliteVecPath } from "../src/native.ts";
 import { coverage, embedBatch, retryVectors, type BatchResult } from "../src/search/indexing.ts";
 import { ensureLexical } from "../src/search/lexical-tables.ts";
-import { createSight } from "../src/search/predicate.ts";
+import { createSight } from "../src/search/sight.ts";
 import { createSimd } from "../src/search/simd.ts";
 import { itemOf, nearestRows, putVectors } from "../src/search/vector-store.ts";
 import {
@@ -307,10 +307,12 @@ test.each([
       return vector.map((x) => x / length);
     };
     const count = 6000;
+    const vectors = new Map<number, Float32Array>();
     db.transaction(() => {
       for (let i = 0; i < count; i++) {
         const seq = add(`row ${i}`);
-        putVectors(db, space, "memory", owner, seq, new Uint8Array(8), [make()]);
+        vectors.set(seq, make());
+        putVectors(db, space, "memory", owner, seq, new Uint8Array(8), [vectors.get(seq)!]);
       }
     })();
     const index = createVectorIndex(db, openSimd);
@@ -323,6 +325,27 @@ test.each([
       same += exact.filter((id) => found.includes(id)).length;
     }
     expect(same / 800).toBeGreaterThanOrEqual(0.998);
+    // Where memory knows which may be seen, the nearest of these few are found, in whatever place they are.
+    for (const share of [0.3, 0.02, 0.004]) {
+      const few = new Set([...vectors.keys()].filter(() => random() + 0.5 < share));
+      const sees = (id: number) => few.has(id);
+      const of = (ids: readonly number[]) => new Set(ids.filter(sees));
+      const sight = { ...everything(), of, held: { sees, seesSlot: sees } };
+      same = 0;
+      for (let n = 0; n < 20; n++) {
+        const query = make();
+        const nearness = (id: number) => vectors.get(id)!.reduce((sum, x, d) => sum + x * query[d]!, 0);
+        const exact = [...few].toSorted((a, b) => nearness(b) - nearness(a)).slice(0, 20);
+        const { hits, mean, deviation } = index.search("memory", sight, query, 20)!;
+        expect(hits).toHaveLength(Math.min(20, few.size));
+        same += hits.filter(({ id }) => exact.includes(id)).length / hits.length;
+        // How near a random row is, is told by all of them.
+        const plain = index.search("memory", everything(), query, 20)!;
+        expect(mean).toBeCloseTo(plain.mean, 1);
+        expect(deviation).toBeCloseTo(plain.deviation, 1);
+      }
+      expect(same / 20).toBeGreaterThanOrEqual(0.98);
+    }
     // What comes and goes afterwards is seen.
     const query = make();
     const added = add("added");

@@ -11,6 +11,7 @@ import backends from "../../migrations/0009_backends.sql" with { type: "text" };
 import configVersion from "../../migrations/0010_config_version.sql" with { type: "text" };
 import versionEpisode from "../../migrations/0011_version_episode.sql" with { type: "text" };
 import contentBySession from "../../migrations/0012_content_by_session.sql" with { type: "text" };
+import pinnedSessions from "../../migrations/0013_pinned_sessions.sql" with { type: "text" };
 
 /** `migrations[n]` brings a database from version n to n + 1. */
 export const migrations: readonly { name: string; sql: string }[] = [
@@ -26,4 +27,5 @@ export const migrations: readonly { name: string; sql: string }[] = [
   { name: "0010_config_version", sql: configVersion },
   { name: "0011_version_episode", sql: versionEpisode },
   { name: "0012_content_by_session", sql: contentBySession },
+  { name: "0013_pinned_sessions", sql: pinnedSessions },
 ];

@@ -48,6 +48,14 @@ export function sessionsByExternal(db: Database, owner: number | null, externalI
   return found === null ? [] : [found];
 }
 
+/** Ids of an owner's pinned sessions. */
+export function pinnedSessions(db: Database, owner: number): Set<number> {
+  const rows = db
+    .query<[number], [number]>("SELECT id FROM sessions WHERE owner_id = ? AND pinned = 1")
+    .values(owner) as [number][];
+  return new Set(rows.map(([id]) => id));
+}
+
 export function sessionIdOf(db: Database, owner: number, externalId: string): number | null {
   return (
     db

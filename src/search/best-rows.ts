@@ -35,8 +35,17 @@ export interface BestRows {
 /** Looking for the `k`-th best costs about as much as adding so many postings a touched row. */
 const WORTH = 2;
 
-/** The best `k` of each side, best first, the newest first among equals. `words` stand in order, rarest first. */
-export function bestRows(held: Postings, words: readonly SearchWord[], sides: Sides, k: number): BestRows {
+/**
+ * The best `k` of each side among the rows that `sees` lets through (null: all), best first, the newest first among equals.
+ * `words` stand in order, rarest first.
+ */
+export function bestRows(
+  held: Postings,
+  words: readonly SearchWord[],
+  sides: Sides,
+  k: number,
+  sees: ((slot: number) => boolean) | null,
+): BestRows {
   if (held.sums.whole.length < held.slots) {
     const room = held.ids.length;
     Object.assign(held.sums, {
@@ -46,48 +55,54 @@ export function bestRows(held: Postings, words: readonly SearchWord[], sides: Si
     });
   }
   const { whole, said, touched } = held.sums;
-  let n = 0;
-  let open = true;
+  const state: State = { n: 0, open: true, sees };
   words.forEach((word, at) => {
     const postings = word.forms.length === 1 ? word.forms[0]! : [merged(word.forms)];
-    if (open && n >= k && sizeOf(postings) > n * WORTH) {
+    if (state.open && state.n >= k && sizeOf(postings) > state.n * WORTH) {
       const rest = words.slice(at);
-      open = !(
-        least(whole, touched, n, k) > most(rest, "idf", sides.whole) &&
-        (sides.said === null || least(said, touched, n, k) > most(rest, "saidIdf", sides.said))
+      state.open = !(
+        least(whole, touched, state.n, k) > most(rest, "idf", sides.whole) &&
+        (sides.said === null || least(said, touched, state.n, k) > most(rest, "saidIdf", sides.said))
       );
     }
-    for (const { slots, times } of postings) n = add(held, word, sides, slots, times, n, open);
+    for (const part of postings) add(held, word, sides, part, state);
   });
   const found = {
     k,
-    whole: top(whole, touched, n, k, held.ids),
-    said: sides.said === null ? [] : top(said, touched, n, k, held.ids),
+    whole: top(whole, touched, state.n, k, held.ids),
+    said: sides.said === null ? [] : top(said, touched, state.n, k, held.ids),
   };
-  for (let i = 0; i < n; i++) {
+  for (let i = 0; i < state.n; i++) {
     whole[touched[i]!] = 0;
     said[touched[i]!] = 0;
   }
   return found;
 }
 
-/** Adds one word's postings to the sums; rows that have none yet are touched while `open`. Returns how many are. */
+interface State {
+  /** Rows touched. */
+  n: number;
+  /** Whether further rows may come. */
+  open: boolean;
+  readonly sees: ((slot: number) => boolean) | null;
+}
+
+/** Adds one word's postings to the sums; rows that have none yet are touched while `open`. */
 function add(
   { saidLength, replyLength, gone, sums: { whole, said, touched } }: Postings,
   { idf, saidIdf }: Pick<SearchWord, "idf" | "saidIdf">,
   sides: Sides,
-  slots: ArrayLike<number>,
-  times: ArrayLike<number>,
-  from: number,
-  open: boolean,
-): number {
+  { slots, times }: WordPostings[number],
+  state: State,
+): void {
+  const { open, sees } = state;
   const one = weightsOf(sides.whole, idf);
   const other = sides.said === null ? null : weightsOf(sides.said, saidIdf);
-  let n = from;
+  let { n } = state;
   for (let i = 0; i < slots.length; i++) {
     const slot = slots[i]!;
     if (whole[slot] === 0) {
-      if (!open || gone[slot] === 1) continue;
+      if (!open || gone[slot] === 1 || (sees !== null && !sees(slot))) continue;
       touched[n++] = slot;
     }
     const inSaid = times[i]! >> 8;
@@ -97,7 +112,7 @@ function add(
     if (inSaid > 0 && other !== null)
       said[slot]! += (other.gain * inSaid) / (inSaid + other.fixed + other.slope * words);
   }
-  return n;
+  state.n = n;
 }
 
 /** BM25 of one word: gain · times / (times + fixed + slope · words). */

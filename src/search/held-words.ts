@@ -15,6 +15,7 @@ import {
   putRow,
   rowsIn,
   seal,
+  type HeldRow,
   type Postings,
 } from "./postings.ts";
 import { tables } from "./predicate.ts";
@@ -53,8 +54,6 @@ interface Kept {
   changed: Set<number>;
 }
 
-type Row = { id: number; said: string; reply: string; session?: number; pos?: number; createdAt?: number };
-
 export function createHeldWords(db: Database): HeldWords {
   const kept = new LRUCache<string, Kept>({
     maxSize: CACHE_BYTES,
@@ -65,11 +64,11 @@ export function createHeldWords(db: Database): HeldWords {
   let watched = false;
 
   const rowsAfter = (kind: Kind) =>
-    db.query<Row, [number, number, number]>(
+    db.query<HeldRow, [number, number, number]>(
       `SELECT id, ${sides(kind)} FROM ${tables[kind].index}_terms WHERE owner_id = ? AND id > ? ORDER BY id LIMIT ?`,
     );
   const rowsById = (kind: Kind) =>
-    db.query<Row, [string, number]>(
+    db.query<HeldRow, [string, number]>(
       `SELECT id, ${sides(kind)} FROM ${tables[kind].index}_terms
        WHERE id IN (SELECT value FROM json_each(?)) AND owner_id = ? ORDER BY id`,
     );
@@ -162,7 +161,11 @@ function keyOf(kind: Kind, owner: number): string {
 
 function sides(kind: Kind): string {
   const [first, second] = tables[kind].columns as readonly string[];
-  const place = kind === "episode" ? ", session_id AS session, pos, created_at AS createdAt" : "";
+  const place =
+    kind === "episode"
+      ? `, session_id AS session, pos, created_at AS createdAt,
+         (SELECT stored_at FROM episodes e WHERE e.id = episodes_terms.id) AS storedAt`
+      : "";
   return `${first} AS said, ${second ?? "''"} AS reply${place}`;
 }
 

@@ -9,7 +9,8 @@ import type { HeldWords } from "./held-words.ts";
 import { count, countByIndex, countByScan, countsOf, nthNewest } from "./lexical-counts.ts";
 import { bestRows, type BestRows } from "./best-rows.ts";
 import { holders, postingsOf, timesIn, type Postings, type WordPostings } from "./postings.ts";
-import { live, tables, type Sight } from "./predicate.ts";
+import { live, tables } from "./predicate.ts";
+import type { Sight } from "./sight.ts";
 import type { QueryTerm } from "./tokens.ts";
 import type { Kind, Predicate } from "./types.ts";
 import { saturationFor } from "./weights.ts";
@@ -132,7 +133,7 @@ export function lexicalCandidates(
   if (query.held !== null) {
     // Further ones for each that may not be seen.
     for (let want = k; ; want *= 4) {
-      const ids = bestHeld(query, want, side);
+      const ids = bestHeld(query, sight, want, side);
       const visible = sight.of(ids);
       if (visible.size >= k || ids.length < want) return ids.filter((id) => visible.has(id)).slice(0, k);
     }
@@ -151,9 +152,10 @@ export function lexicalCandidates(
   return rows.map((row) => row.id);
 }
 
-/** The best rows of the words held in memory, whether or not they may be seen; none where they are not held. */
+/** The best rows of the words held in memory, of which some may not be seen; none where they are not held. */
 export function bestHeld(
   { kind, held, search, shape }: LexicalQuery,
+  sight: Sight,
   k: number,
   side: "whole" | "said" = "whole",
 ): readonly number[] {
@@ -169,7 +171,7 @@ export function bestHeld(
       whole: { ...saturationFor(length), length },
       said: tables[kind].columns.length > 1 ? { ...saturationFor(saidLength), length: saidLength } : null,
     };
-    held.best = bestRows(held.words, words, sides, k);
+    held.best = bestRows(held.words, words, sides, k, sight.held?.seesSlot ?? null);
   }
   return held.best[side];
 }

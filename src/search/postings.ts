@@ -11,7 +11,7 @@ const WAITING_ROWS = 1024;
 /** A word that stands more often in one side of a row counts as so often. */
 export const MOST_TIMES = 255;
 /** What a row and a word take beside their postings, in bytes; about what the engine's maps and strings need. */
-const ROW_BYTES = 80;
+const ROW_BYTES = 90;
 const WORD_BYTES = 120;
 const POSTING_BYTES = 6;
 /** In place of the slot of a turn that is gone. */
@@ -35,10 +35,11 @@ export interface Postings {
   ids: Float64Array;
   saidLength: Uint32Array;
   replyLength: Uint32Array;
-  /** Where an exchange stands in its session, and its time; empty for rows of no session. */
+  /** Where an exchange stands in its session, its time, and when it was stored here; empty for rows of no session. */
   session: Float64Array;
   pos: Uint32Array;
   createdAt: Float64Array;
+  storedAt: Float64Array;
   /** 1: the row is gone or has another slot. */
   gone: Uint8Array;
   /** Slots given, and how many of them are gone. */
@@ -72,6 +73,7 @@ export function createPostings(placed: boolean): Postings {
     session: new Float64Array(places),
     pos: new Uint32Array(places),
     createdAt: new Float64Array(places),
+    storedAt: new Float64Array(places),
     gone: new Uint8Array(room),
     slots: 0,
     dead: 0,
@@ -102,20 +104,29 @@ export function postingsBytes(held: Postings): number {
   return sealed + held.slots * ROW_BYTES + held.words.size * WORD_BYTES + held.waitingRows * 400;
 }
 
-/** Adds a row, its tokens joined by blanks. A row that is known is replaced. */
-export function putRow(
-  held: Postings,
-  row: { id: number; said: string; reply: string; session?: number; pos?: number; createdAt?: number },
-): void {
+/** A row's tokens joined by blanks, and of an exchange where it stands; times in milliseconds. */
+export interface HeldRow {
+  readonly id: number;
+  readonly said: string;
+  readonly reply: string;
+  readonly session?: number;
+  readonly pos?: number;
+  readonly createdAt?: number;
+  readonly storedAt?: number;
+}
+
+/** Adds a row. A row that is known is replaced. */
+export function putRow(held: Postings, row: HeldRow): void {
   const { id, said, reply } = row;
   dropRow(held, id);
   const slot = held.slots++;
   if (slot === held.ids.length) grow(held);
   if (held.session.length > 0) {
-    const { session = 0, pos = 0, createdAt = 0 } = row;
+    const { session = 0, pos = 0, createdAt = 0, storedAt = 0 } = row;
     held.session[slot] = session;
     held.pos[slot] = pos;
     held.createdAt[slot] = createdAt;
+    held.storedAt[slot] = storedAt;
     let turns = held.turns.get(session);
     if (turns === undefined) held.turns.set(session, (turns = []));
     turns[pos] = slot;
@@ -270,5 +281,6 @@ function grow(held: Postings): void {
   held.session = into(new Float64Array(places), held.session);
   held.pos = into(new Uint32Array(places), held.pos);
   held.createdAt = into(new Float64Array(places), held.createdAt);
+  held.storedAt = into(new Float64Array(places), held.storedAt);
   held.gone = into(new Uint8Array(room), held.gone);
 }

@@ -1,10 +1,7 @@
 /** The rows a search may see, as SQL: one text for every channel, so that none can forget a rule. */
 import type { Database } from "bun:sqlite";
-import { sessionIdOf } from "../db/sessions.ts";
-import type { Postings } from "./postings.ts";
+import { DAY_MS } from "../db/time.ts";
 import type { Kind, Predicate } from "./types.ts";
-
-const DAY = 86_400_000;
 
 /** Tables by kind: `terms` and `fts` of the lexical index, and the alias and key of the rows themselves. */
 export const tables = {
@@ -34,7 +31,7 @@ export function live(kind: Kind, idSql: string, predicate: Predicate): Live {
       values.push(now);
       if (retentionDays > 0) {
         where += " AND (r.pinned = 1 OR r.confirmed_at > ?)";
-        values.push(now - retentionDays * DAY);
+        values.push(now - retentionDays * DAY_MS);
       }
       if (session !== null) {
         where += " AND (r.session_id IS NULL OR r.session_id = ?)";
@@ -50,7 +47,7 @@ export function live(kind: Kind, idSql: string, predicate: Predicate): Live {
       where += " AND r.recall = 1";
       if (retentionDays > 0) {
         where += " AND (s.pinned = 1 OR r.stored_at > ?)";
-        values.push(now - retentionDays * DAY);
+        values.push(now - retentionDays * DAY_MS);
       }
       if (session !== null) {
         where += " AND s.external_id = ?";
@@ -94,60 +91,4 @@ export function visibleOf(
   const visible = new Set(ids);
   for (const [id] of hidden) visible.delete(id);
   return visible;
-}
-
-/** Which rows of one kind one question may see. Each is looked up once, however many channels find it. */
-export interface Sight {
-  readonly kind: Kind;
-  readonly predicate: Predicate;
-  /** Those of the ids that may be seen. */
-  of(ids: readonly number[]): Set<number>;
-  /** Has these looked up together with the next that are asked for. */
-  soon(ids: readonly number[]): void;
-}
-
-/** With the owner's exchanges held in memory they are not looked up at all, where their place tells enough. */
-export function createSight(
-  db: Database,
-  kind: Kind,
-  predicate: Predicate,
-  held: Postings | null = null,
-): Sight {
-  const known = new Map<number, boolean>();
-  const look =
-    held !== null && kind === "episode" && predicate.retentionDays === 0
-      ? lookHeld(db, predicate, held)
-      : (ids: readonly number[]) => visibleOf(db, kind, predicate, ids);
-  let later: readonly number[] = [];
-  return {
-    kind,
-    predicate,
-    of(ids) {
-      const unknown = [...new Set([...ids, ...later])].filter((id) => !known.has(id));
-      later = [];
-      const visible = look(unknown);
-      for (const id of unknown) known.set(id, visible.has(id));
-      return new Set(ids.filter((id) => known.get(id) === true));
-    },
-    soon(ids) {
-      later = ids;
-    },
-  };
-}
-
-/** The rule of `live` for exchanges: whoever has words in the index has `recall = 1` and this owner. */
-function lookHeld(
-  db: Database,
-  { owner, session, before }: Predicate,
-  { slotOf, session: sessions, createdAt }: Postings,
-): (ids: readonly number[]) => Set<number> {
-  const only = session === null ? null : (sessionIdOf(db, owner, session) ?? -1);
-  return (ids) =>
-    new Set(
-      ids.filter((id) => {
-        const slot = slotOf.get(id);
-        if (slot === undefined || (only !== null && sessions[slot] !== only)) return false;
-        return before === undefined || createdAt[slot]! <= before;
-      }),
-    );
 }

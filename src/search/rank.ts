@@ -13,7 +13,8 @@ import {
   type LexicalSource,
 } from "./lexical.ts";
 import { createPlaces, type Place } from "./neighbours.ts";
-import { createSight, live, type Sight } from "./predicate.ts";
+import { live } from "./predicate.ts";
+import { createSight, type Sight } from "./sight.ts";
 import type { QueryTerm } from "./tokens.ts";
 import type { Candidate, Kind, Predicate, Tier } from "./types.ts";
 import type { Part } from "./vector-tables.ts";
@@ -99,7 +100,7 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
   const many = Math.max(LEXICAL, limit);
   const query = weigh(deps, kind, owner, question.terms);
   const sight = createSight(db, kind, predicate, query?.held?.words);
-  if (query !== null) sight.soon(bestHeld(query, many));
+  if (query !== null) sight.soon(bestHeld(query, sight, many));
   if (question.vector !== null && vectors !== null && strategy !== "lexical") {
     found.vec = vectors.search(part, sight, question.vector, Math.max(limit, deps.topK));
     if (found.vec === null)

@@ -4,7 +4,7 @@ import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import { centre, createHeld, hasRoom, heldBytes, putHeld, roundingOf, type Held } from "./held-vectors.ts";
 import { isFew, measure, measureRoughly, promising, sampleCosines } from "./nearest.ts";
-import type { Sight } from "./predicate.ts";
+import type { Sight } from "./sight.ts";
 import { createSimd, type OpenSimd } from "./simd.ts";
 import {
   bulkReader,
@@ -172,9 +172,20 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     return running;
   }
 
-  /** The best `want` rows, before the predicate. */
-  function nearest(now: Space, part: Part, held: Held, query: Float32Array, want: number): Near {
-    const chosen = promising(held, query, want);
+  /**
+   * The best `want` rows. Where some of many are measured, these are rows that `sees` lets through; `again`: there were too
+   * few of them. Else the predicate follows.
+   */
+  function nearest(
+    now: Space,
+    part: Part,
+    held: Held,
+    query: Float32Array,
+    want: number,
+    sees: ((id: number) => boolean) | null,
+    again: boolean,
+  ): Near {
+    const chosen = sees === null ? promising(held, query, want) : among(held, query, want, sees, again);
     const exactly = isFew(held, chosen?.length ?? held.n);
     const scores =
       (exactly ? measure(held, query, chosen) : measureRoughly(held, query, chosen)) ??
@@ -186,13 +197,13 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     const places = order.map((i) => (chosen === null ? i : chosen[i]!));
     // Rounded vectors chose; where whole ones are held they decide.
     const exact = rough ? wholeOf(held, query, places) : null;
-    const found = {
+    const near = {
       rows: places.map((at) => held.rows[at]!),
       cosines: order.map((i, n) => exact?.[n] ?? scores[i]!),
       ...around,
     };
-    if (!rough || exact !== null) return found;
-    return { ...found, errors: places.map((at) => roundingOf(held, at)) };
+    if (!rough || exact !== null) return near;
+    return { ...near, errors: places.map((at) => roundingOf(held, at)) };
   }
 
   /** The same as `measure` where only bits are held. */
@@ -246,10 +257,10 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
       if (total > COLD_SCAN) return null;
     }
     // Rows that may not be seen take places, so more are asked for until k may, or all were looked at.
-    for (let want = k + 8; ; want *= 4) {
+    for (let want = k + 8, again = false; ; want *= 4, again = true) {
       const found: Near =
         have !== null
-          ? nearest(now, part, have.held, query, want)
+          ? nearest(now, part, have.held, query, want, sight.held?.sees ?? null, again)
           : fromTable(now, part, owner, query, want, total);
       const byItem = new Map<number, Hit>();
       found.rows.forEach((row, at) => {
@@ -320,6 +331,31 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
 
   return { space, search, cosines, ready, warm };
 }
+
+/**
+ * Places of rows that may be seen, worth measuring for the best `want`: enough of them that bits do not decide. Null: all
+ * are few, and measured faster than looked through.
+ */
+function among(
+  held: Held,
+  query: Float32Array,
+  want: number,
+  sees: (id: number) => boolean,
+  again: boolean,
+): Uint32Array | null {
+  const seen = (at: number) => sees(itemOf(held.rows[at]!));
+  let found = promising(held, query, want);
+  if (found === null && !(again && held.sampled > 0)) return null;
+  while (found !== null) {
+    const some = found.filter(seen);
+    if (some.length >= want * ENOUGH) return some;
+    found = promising(held, query, found.length);
+  }
+  return Uint32Array.from({ length: held.n }, (_, at) => at).filter(seen);
+}
+
+/** Rows of many that bits have to bring for each that is wanted. */
+const ENOUGH = 4;
 
 /** Further rows that rounded vectors may have put too low. */
 const ROUNDED = 16;

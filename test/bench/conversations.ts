@@ -108,7 +108,6 @@ try {
   await call("PUT", "/api/settings/memory", {
     enabled: true,
     embeddingSource: models === null ? "auto" : "static",
-    retentionDays: 0,
   });
 
   const queries: string[] = [];

@@ -15,7 +15,7 @@ import { ensureLexical } from "../../src/search/lexical-tables.ts";
 import { fillTexts, wantsFilling } from "../../src/search/texts/fill.ts";
 import { nearestRows, itemOf } from "../../src/search/vector-store.ts";
 import { activeSpace, ensureVectors } from "../../src/search/vector-tables.ts";
-import { createSight } from "../../src/search/predicate.ts";
+import { createSight } from "../../src/search/sight.ts";
 import { createVectorIndex } from "../../src/search/vectors.ts";
 import { startTestEngine } from "../support/engine.ts";
 import { STATIC_REPO, testModels } from "../support/models.ts";
