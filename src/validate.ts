@@ -83,6 +83,9 @@ function sentence(issue: z.core.$ZodIssue): string {
     case "invalid_key":
       return "has a name that is not allowed";
     case "invalid_union":
+      return "options" in issue && Array.isArray(issue.options)
+        ? `must be one of ${issue.options.map(String).join(", ")}`
+        : "is not valid";
     case "invalid_element":
     case "unrecognized_keys":
       return "is not valid";

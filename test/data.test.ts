@@ -263,6 +263,7 @@ describe("export and import", () => {
     const answer = await importInto(other, other.secrets.bert, text);
     expect(answer.json.created).toBe(1);
     expect(answer.json.refused.map((one: { line: number }) => one.line)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(answer.json.refused[3].message).toStartWith("kind: must be one of memory, version, session,");
     const wrong = await importInto(other, other.secrets.bert, JSON.stringify({ format: "mem/9" }));
     expect(wrong.json.refused[0]).toMatchObject({ line: 1, message: expect.stringContaining("recollect/1") });
   });

@@ -1,5 +1,7 @@
 /** Setting `backendConfigs`: what each type takes, and what is wrong with it. */
 import { z } from "zod";
+import type { ErrorDetail } from "../error.ts";
+import { collect } from "../validate.ts";
 import { urlProblem } from "./allowed.ts";
 
 /** Made when the first backend is configured: schemas cost milliseconds at every start, and most boxes have none. */
@@ -111,12 +113,8 @@ export function backendProblems(configs: Raw): { field: string; message: string 
   return Object.entries(configs).flatMap(([id, config]) => {
     const field = `backendConfigs.${id}`;
     if (id === "sqlite") return [{ field, message: "sqlite is built in and takes no configuration" }];
-    const parsed = backendConfig().safeParse(withType(id, config));
-    if (parsed.success) return [];
-    return parsed.error.issues.map((issue) => ({
-      field: [field, ...issue.path.map(String)].join("."),
-      message:
-        issue.code === "unrecognized_keys" ? `there is no field ${issue.keys.join(", ")}` : issue.message,
-    }));
+    const problems: ErrorDetail[] = [];
+    collect(backendConfig(), withType(id, config), problems);
+    return problems.map((problem) => ({ ...problem, field: `${field}.${problem.field}` }));
   });
 }

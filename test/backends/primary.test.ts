@@ -175,7 +175,12 @@ describe("primary over HTTP", () => {
         "backendConfigs.x.databaseId",
         { backendConfigs: { x: { type: "notion", apiKey: "k", databaseId: "no" } } },
       ],
-      ["backendConfigs.x", { backendConfigs: { x: { type: "obsidian", apiKey: "k", colour: "red" } } }],
+      [
+        "backendConfigs.x.colour",
+        { backendConfigs: { x: { type: "obsidian", apiKey: "k", colour: "red" } } },
+      ],
+      ["must be one of http, obsidian, notion, qdrant", { backendConfigs: { x: { type: "redis" } } }],
+      ["backendConfigs.x.baseUrl: is required", { backendConfigs: { x: { type: "http" } } }],
       [
         "backendConfigs.sqlite",
         { backendConfigs: { sqlite: { type: "http", baseUrl: "http://127.0.0.1:1" } } },
