@@ -121,6 +121,7 @@ describe("statements", () => {
     ["Soy ingeniera de minas", "identity+ identity:role: Es ingeniera de minas"],
     ["Ik ben een Stier", "identity+ identity:stier: Is Stier"],
     ["Je suis une maman de jumeaux", "identity+ identity:maman_de_jumeaux: Est maman de jumeaux"],
+    ["My niece is 7 and loves frogs", "identity+ identity:my_niece_age: Niece is 7"],
     ["I'm a Capricorn", "identity+ identity:capricorn: Is a Capricorn"],
     ["I'm a mother of three", "identity+ identity:mother_of_three: Is a mother of three"],
     ["I'm a product owner at Acme", "identity+ identity:role: Is a product owner at Acme"],
@@ -152,6 +153,14 @@ describe("statements", () => {
     expect(said("I love ramen but I hate queues").map((line) => line.split(": ")[1])).toEqual([
       "Prefers ramen",
       "Does not like queues",
+    ]);
+    expect(said("I like fog and hate wind").map((line) => line.split(": ")[1])).toEqual([
+      "Prefers fog",
+      "Does not like wind",
+    ]);
+    expect(said("I hate wind and love fog").map((line) => line.split(": ")[1])).toEqual([
+      "Does not like wind",
+      "Prefers fog",
     ]);
     expect(said("Hi, I'm a florist and I live in Cork. Any ideas?")).toHaveLength(2);
   });
@@ -221,6 +230,9 @@ describe("what is no statement", () => {
     "My feet are sore",
     "I work for myself",
     "My job is teaching kids to swim",
+    "My bike is in the garage",
+    "Our daughter is starting school",
+    "Our picnic is next week",
     "Na toll, ich liebe Steuererklärungen",
     "I hate to admit it but he won",
     "I live and breathe chess",
