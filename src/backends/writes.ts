@@ -5,6 +5,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { memoryById, toMemory } from "../db/memories.ts";
+import { countOutbox } from "../db/mirror.ts";
 import type { MemoryRow } from "../db/memories.ts";
 import { AppError } from "../error.ts";
 import { PartDown } from "../memory/jobs.ts";
@@ -17,6 +18,8 @@ import type { MemoryBackend, MemoryPatch } from "./types.ts";
 /** Jobs that tell a backend of one memory. */
 export const SYNC = "backend";
 const WAIT_MS = 15_000;
+/** A primary that is down for long is not asked about each write that failed meanwhile. */
+const MOST_WITHDRAWN = 100;
 
 type Change = { row: MemoryRow; removed: boolean };
 /** `missing`: the row is brought only where the primary has none of its id; what it has may be newer. */
@@ -156,10 +159,18 @@ export function createWrites(deps: WritesDeps) {
         await push(primary, change);
         sent.set(change.row.id, fingerprint(change.row, change.removed));
       } catch (thrown) {
-        if (sent.size === 0) throw unavailable(primary, thrown);
+        if (sent.size > 0) continue;
+        if (!change.removed && mayBeThere(thrown)) withdraw(primary, change.row);
+        throw unavailable(primary, thrown);
       }
     }
     return sent;
+  }
+
+  /** A creation whose answer was lost: the caller hears that nothing was stored, so that nothing may stay over there. */
+  function withdraw(primary: MemoryBackend, { id, owner }: MemoryRow): void {
+    if (memoryById(db, null, id) === null && countOutbox(db, SYNC) < MOST_WITHDRAWN)
+      queue({ backend: primary.id, owner, id });
   }
 
   /** Makes the write; rows that come out as they were sent need no job. */
@@ -206,6 +217,10 @@ function patchOf(memory: Memory): MemoryPatch {
 
 export const sentence = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);
+
+/** Whether a backend may have done what it did not answer. */
+const mayBeThere = (thrown: unknown): boolean =>
+  thrown instanceof BackendError && (thrown.status === null || thrown.status === 408 || thrown.status >= 500);
 
 /** What a caller is told when a primary failed. */
 export function unavailable(backend: MemoryBackend, thrown: unknown): AppError {

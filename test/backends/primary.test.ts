@@ -25,7 +25,11 @@ async function settings(box: Appliance, body: object): Promise<void> {
 
 /** Waits until no job is left. */
 const settled = (box: Appliance) =>
-  until("the jobs to end", async () => ((await box.call("GET", "/api/jobs")).body as Body).total === 0);
+  until(
+    "the jobs to end",
+    async () => ((await box.call("GET", "/api/jobs")).body as Body).total === 0,
+    20_000,
+  );
 
 describe("primary over HTTP", () => {
   let server: HttpStandIn;
@@ -134,6 +138,19 @@ describe("primary over HTTP", () => {
     await until("it arrives", () => server.rows.size === rows + 1, 20_000);
   }, 30_000);
 
+  test("a creation whose answer was lost is withdrawn, and stands there once when it is tried again", async () => {
+    const call = calls(box);
+    proxy.fault({ when: (method) => method === "POST", loseAnswer: true, times: 1 });
+    const body = { content: "Collects stamps", key: "hobby" };
+    const there = () => [...server.rows.values()].filter((row) => row.key === "hobby").map((row) => row.id);
+    expect((await call("POST", "/api/memory", body)).status).toBe(503);
+    await until("it was withdrawn", () => there().length === 0);
+    const again = await call("POST", "/api/memory", body);
+    expect(again.status).toBe(201);
+    expect(there()).toEqual([again.body.memory.id]);
+    await call("DELETE", `/api/memory/${again.body.memory.id}`);
+  });
+
   test("importing here what was exported here brings it to the new primary, and overwrites nothing there", async () => {
     const call = calls(box);
     await settings(box, { primaryBackend: "sqlite" });
@@ -152,7 +169,7 @@ describe("primary over HTTP", () => {
     expect(server.rows.get(moved)).toMatchObject({ content: "Plays the oboe", apiKeyId: box.keyId });
     expect(server.rows.get(changed)?.content).toBe("Plays the lyre");
     for (const id of [moved, changed]) await call("DELETE", `/api/memory/${id}`);
-  });
+  }, 30_000);
 
   test("settings are validated by name, and secrets never come back", async () => {
     const call = calls(box, box.token);
