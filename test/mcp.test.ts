@@ -301,6 +301,14 @@ describe("/mcp", () => {
     expect((await send({ body: ping }, { origin: box.url })).status).toBe(200);
   });
 
+  test("answers clients that take anything, as curl does", async () => {
+    const search = { name: "omniroute_memory_search", arguments: {} };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: search });
+    const answer = await send({ body }, { accept: "*/*" });
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain('"structuredContent"');
+  });
+
   test("management names the owner; a ranked read or a write without one says so", async () => {
     const it = await overHttp(box.token);
     const add = { type: "factual", key: "k", content: "Of management" };

@@ -28,11 +28,21 @@ export function createMcpHandler(deps: McpHttpDeps) {
         );
       }
       const authInfo = { token: "", clientId: "", scopes: [], extra: { caller } };
-      return await handler.fetch(request, { authInfo, parsedBody: await readJson(request) });
+      const parsedBody = await readJson(request);
+      return await handler.fetch(takingBoth(request), { authInfo, parsedBody });
     } catch (thrown) {
       return rpcError(thrown, deps);
     }
   };
+}
+
+/** Whoever takes anything takes both kinds of answer; the SDK wants them by name. The body was read. */
+function takingBoth(request: Request): Request {
+  const accept = request.headers.get("accept");
+  if (accept !== null && !accept.includes("*/*")) return request;
+  const headers = new Headers(request.headers);
+  headers.set("accept", "application/json, text/event-stream");
+  return new Request(request.url, { method: "POST", headers, signal: request.signal });
 }
 
 /** JSON-RPC has a code for text that is no JSON; -32000 to -32099 are the server's own. */
