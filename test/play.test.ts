@@ -34,6 +34,26 @@ test.each([
   expect(playing(text, "I live in a tower")).toBe(false);
 });
 
+test.each([
+  "ok, stop",
+  "Haha, thanks! I live in Ghent",
+  "Well, that was fun. My real name is Bo",
+  "ha ha seriously now",
+  "Merci, fin du jeu. J'habite à Nice",
+  "Jetzt mal ernst: ich wohne in Kiel",
+  "Gracias, fin del juego",
+  "好，游戏结束",
+])("%j leaves it", (text) => {
+  expect(playing("Let's do a role-play", "I live in a tower", text)).toBe(false);
+});
+
+test.each(["I never stop digging", "Thank you, brave knight", "The end of the road is near my tower"])(
+  "%j does not",
+  (text) => {
+    expect(playing("Let's do a role-play", text)).toBe(true);
+  },
+);
+
 test("a pause of hours ends it", () => {
   const opened = { text: "Let's role-play.", at: 0 };
   expect(isPlaying([opened], { text: "I live here", at: 10 * MINUTE })).toBe(true);
