@@ -53,6 +53,24 @@ test("an upgrade copies the file first, and the copy is the database as it was",
   db.close();
 });
 
+test("a copy that could not be finished is no way back, and nothing is upgraded", () => {
+  const path = join(dir, "recollect.db");
+  let db = openDatabase(path);
+  migrate(db, null, migrations.slice(0, 2));
+  db.run("CREATE TABLE many (x BLOB)");
+  for (let i = 0; i < 50; i++) db.run("INSERT INTO many VALUES (randomblob(4000))");
+  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+  const bytes = readFileSync(path);
+  bytes.fill(0xff, bytes.length - 80_000);
+  writeFileSync(path, bytes);
+  db = openDatabase(path);
+  expect(() => migrate(db, join(dir, "backups"))).toThrow();
+  expect(schemaVersion(db)).toBe(2);
+  db.close();
+  expect(readdirSync(join(dir, "backups"))).toEqual([]);
+});
+
 test("an empty database is not copied", () => {
   const db = openDatabase(join(dir, "recollect.db"));
   expect(migrate(db, join(dir, "backups")).copy).toBeNull();

@@ -1,6 +1,6 @@
 /** Brings a database to the version of this program: forward only, one transaction a migration, a copy of the file first. */
 import type { Database } from "bun:sqlite";
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../error.ts";
 import { transact } from "./open.ts";
@@ -52,7 +52,14 @@ function copyBefore(db: Database, version: number, dir: string): string {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, "-");
   const path = join(dir, `before-upgrade-from-v${version}-${stamp}.db`);
-  db.query("VACUUM INTO ?").run(path);
-  chmodSync(path, 0o600);
+  // Under its name it is whole: what a full disk or a crash cut short must not pass for the way back.
+  const part = `${path}.part`;
+  try {
+    db.query("VACUUM INTO ?").run(part);
+    chmodSync(part, 0o600);
+    renameSync(part, path);
+  } finally {
+    rmSync(part, { force: true });
+  }
   return path;
 }
