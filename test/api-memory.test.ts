@@ -56,6 +56,13 @@ describe("POST /api/memory", () => {
     expect((await api.anna("GET", "/api/memory")).json.total).toBe(before);
   });
 
+  test("takes no content or key of which nothing can be seen", async () => {
+    const hidden = "\u200b\u2060\ufeff";
+    const put = async (fields: object) => (await api.anna("POST", "/api/memory", fields)).json.error?.param;
+    expect(await put({ content: hidden })).toBe("content");
+    expect(await put({ content: "Can be seen", key: hidden })).toBe("key");
+  });
+
   test("takes no time whose year in UTC has not four digits, since it could not be read back", async () => {
     const put = async (expiresAt: string) =>
       (await api.anna("POST", "/api/memory", { content: "Until the end of time.", expiresAt })).json;

@@ -1,5 +1,6 @@
 /** Cleaning and limits of a memory's fields, the same for every writer. */
 import { invalid } from "../error.ts";
+import { stripInvisible } from "../text/fold.ts";
 import { limits } from "./types.ts";
 import type { JsonObject } from "./types.ts";
 
@@ -12,7 +13,7 @@ export type Redact = {
 /** Well-formed Unicode without NUL, trimmed, secrets redacted. Throws 400 `content` when nothing is left or it is too long. */
 export function cleanContent(content: string, redact: Redact): { text: string; count: number } {
   const text = content.toWellFormed().replaceAll("\0", "").trim();
-  if (text === "") throw invalid("content", "must not be empty");
+  if (stripInvisible(text).trim() === "") throw invalid("content", "must not be empty");
   if (isLonger(text, limits.content))
     throw invalid("content", `must be at most ${limits.content} characters`);
   const result = redact.text(text);
@@ -22,7 +23,8 @@ export function cleanContent(content: string, redact: Redact): { text: string; c
 export function cleanKey(key: string | null, redact: Redact): { text: string | null; count: number } {
   if (key === null) return { text: null, count: 0 };
   const text = key.toWellFormed().replaceAll("\0", "").trim();
-  if (text === "") throw invalid("key", "must not be empty; leave it out for a memory without a key");
+  if (stripInvisible(text).trim() === "")
+    throw invalid("key", "must not be empty; leave it out for a memory without a key");
   if (isLonger(text, limits.key)) throw invalid("key", `must be at most ${limits.key} characters`);
   const result = redact.text(text);
   return { ...result, text: cut(result.text, limits.key) };
