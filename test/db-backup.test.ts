@@ -18,6 +18,7 @@ import { createAdmin } from "../src/admin.ts";
 import { verifyArchive } from "../src/db/backup-archive.ts";
 import { writeBackup } from "../src/db/backup.ts";
 import { createKey, listKeys } from "../src/db/keys.ts";
+import { getMeta, setMeta } from "../src/db/meta.ts";
 import { migrate, schemaVersion } from "../src/db/migrate.ts";
 import { migrations } from "../src/db/migrations.ts";
 import { openDatabase } from "../src/db/open.ts";
@@ -129,6 +130,23 @@ test("the secret key comes along only when asked for", () => {
   backup();
   rmSync(join(other, "secret.key"));
   expect(restoreBackup({ dataDir: other, file, force: true }).secretKey).toBe("missing");
+});
+
+test("what Qdrant was told is compared once more after a restore", () => {
+  const state = { physical: "m__1", old: null, signature: "s", complete: true, cursor: 9, done: 9 };
+  const db = openDatabase(join(box, "recollect.db"));
+  setMeta(db, "qdrant:m", JSON.stringify(state));
+  db.close();
+  backup();
+  restoreBackup({ dataDir: box, file, force: true });
+  const after = openDatabase(join(box, "recollect.db"));
+  expect(JSON.parse(String(getMeta(after, "qdrant:m")))).toEqual({
+    ...state,
+    complete: false,
+    cursor: 0,
+    done: 0,
+  });
+  after.close();
 });
 
 test("a key that stands alone in the folder is kept beside the one that is restored", () => {

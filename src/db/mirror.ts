@@ -130,3 +130,11 @@ export function countOutbox(db: Database, type: string, dedupe: string | null = 
     )
     .get(type, dedupe)!.n;
 }
+
+/** What Qdrant was told of these rows may be of another time: every collection is compared and filled once more. */
+export function refillMirrors(db: Database): void {
+  db.run(
+    `UPDATE meta SET value = json_set(value, '$.complete', json('false'), '$.cursor', 0, '$.done', 0)
+     WHERE name GLOB 'qdrant:*' AND json_valid(value)`,
+  );
+}

@@ -17,6 +17,7 @@ import { failed, unpackTo, type Manifest } from "./backup-archive.ts";
 import { examine } from "./backup.ts";
 import { migrate } from "./migrate.ts";
 import { migrations } from "./migrations.ts";
+import { refillMirrors } from "./mirror.ts";
 import { emptyLog, openDatabase } from "./open.ts";
 
 export interface RestoreOptions {
@@ -55,6 +56,7 @@ export function restoreBackup({ dataDir, file, force = false, now = Date.now }: 
     const db = openDatabase(incoming);
     try {
       migrate(db, null);
+      refillMirrors(db);
       emptyLog(db);
     } finally {
       db.close();
