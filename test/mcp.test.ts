@@ -1,5 +1,5 @@
 /** The MCP server as the official client sees it, over HTTP and over stdio. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport, type CallToolResult } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
@@ -7,6 +7,9 @@ import { StreamableHTTPClientTransport as OldHttpTransport } from "@modelcontext
 import { StdioClientTransport as OldStdioTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { join } from "node:path";
 import { startAppliance, type Appliance } from "./support/appliance.ts";
+
+// Clients that start a process of their own take their time on a shared machine.
+setDefaultTimeout(30_000);
 
 let box: Appliance;
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,6 +14,9 @@ import { visibleOf } from "../src/search/predicate.ts";
 import { createSight } from "../src/search/sight.ts";
 import { queryTerms } from "../src/search/tokens.ts";
 import type { Predicate } from "../src/search/types.ts";
+
+// Thousands of rows on a shared machine take their time.
+setDefaultTimeout(60_000);
 
 let dir: string;
 let db: Database;

@@ -1,10 +1,13 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { centre, createHeld, putHeld } from "../src/search/held-vectors.ts";
 import { measure, measureRoughly, promising } from "../src/search/nearest.ts";
 import { createSimd } from "../src/search/simd.ts";
 import { dot } from "../src/search/vector-store.ts";
 import { assemble } from "./support/wasm.ts";
+
+// Tens of thousands of vectors on a shared machine take their time.
+setDefaultTimeout(60_000);
 
 let state = 3;
 const random = () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31 - 0.5;
