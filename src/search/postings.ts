@@ -40,6 +40,8 @@ export interface Postings {
   pos: Uint32Array;
   createdAt: Float64Array;
   storedAt: Float64Array;
+  /** No exchange was stored before this. */
+  oldest: number;
   /** 1: the row is gone or has another slot. */
   gone: Uint8Array;
   /** Slots given, and how many of them are gone. */
@@ -74,6 +76,7 @@ export function createPostings(placed: boolean): Postings {
     pos: new Uint32Array(places),
     createdAt: new Float64Array(places),
     storedAt: new Float64Array(places),
+    oldest: Infinity,
     gone: new Uint8Array(room),
     slots: 0,
     dead: 0,
@@ -127,6 +130,7 @@ export function putRow(held: Postings, row: HeldRow): void {
     held.pos[slot] = pos;
     held.createdAt[slot] = createdAt;
     held.storedAt[slot] = storedAt;
+    held.oldest = Math.min(held.oldest, storedAt);
     let turns = held.turns.get(session);
     if (turns === undefined) held.turns.set(session, (turns = []));
     turns[pos] = slot;

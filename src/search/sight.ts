@@ -14,7 +14,10 @@ export interface Sight {
   of(ids: readonly number[]): Set<number>;
   /** Has these looked up together with the next that are asked for. */
   soon(ids: readonly number[]): void;
-  /** The same of one row, by its id or by its slot, where memory knows it at no cost; else null. */
+  /**
+   * The same of one row, by its id or by its slot, where memory knows it; null where it does not, or hides nothing but rows
+   * that are gone.
+   */
   readonly held: {
     readonly sees: (id: number) => boolean;
     readonly seesSlot: (slot: number) => boolean;
@@ -58,7 +61,7 @@ function sightInMemory(
   db: Database,
   kind: Kind,
   predicate: Predicate,
-  { slotOf, session: sessions, createdAt, storedAt }: Postings,
+  { slotOf, session: sessions, createdAt, storedAt, oldest }: Postings,
 ): Sight {
   const { owner, session, before = Infinity, retentionDays, now } = predicate;
   const only = session === null ? null : (sessionIdOf(db, owner, session) ?? -1);
@@ -81,7 +84,7 @@ function sightInMemory(
   return {
     kind,
     predicate,
-    held: { sees, seesSlot },
+    held: only === null && before === Infinity && since < oldest ? null : { sees, seesSlot },
     of: (ids) => new Set(ids.filter(sees)),
     soon() {},
   };
