@@ -12,9 +12,11 @@ import { dot } from "./vector-store.ts";
 /** With SIMD up to this many vectors are measured each. */
 const MEASURE_ALL_FAST = 25_000;
 /** How many are measured of more: this share of them, within these bounds. */
-const SHARE = 0.03;
+const SHARE = 0.025;
 const LEAST = 1500;
-const MOST = 3000;
+const MOST = 2500;
+/** The same where some of the nearest may be missed. */
+const ROUGHLY = 1000;
 /** The same where measuring one means reading it from the table. */
 const READ_MOST = 1800;
 /** Up to this many are measured as they are; of more, the rounded ones tell which: a quarter of the bytes to read. */
@@ -93,12 +95,18 @@ function dotCodes(query: Float32Array, codes: Int8Array, from: number): number {
 }
 
 /** Places worth measuring for the best `want`: null for all of few, of many those whose bits promise most. */
-export function promising(held: Held, query: Float32Array, want: number): Uint32Array | null {
+export function promising(
+  held: Held,
+  query: Float32Array,
+  want: number,
+  roughly = false,
+): Uint32Array | null {
   // Rounded ones read one after the other are faster than a few thousand here and there.
   const all = held.codes !== null && held.simd !== null ? MEASURE_ALL_FAST : MEASURE_ALL;
   if (held.n <= all || held.mean === null) return null;
   const most = held.whole === null && held.codes === null ? READ_MOST : MOST;
-  const measured = Math.max(Math.min(most, Math.max(LEAST, Math.ceil(held.n * SHARE))), want * 4);
+  const share = roughly ? ROUGHLY : Math.max(LEAST, Math.ceil(held.n * SHARE));
+  const measured = Math.max(Math.min(most, share), want * 4);
   return measured >= held.n ? null : byBits(held, query, measured);
 }
 

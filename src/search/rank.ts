@@ -130,7 +130,8 @@ export function rankKind(deps: RankDeps, question: Question, options: RankOption
     for (const id of words) found.ids.add(id);
   }
   if (weights.vectorSaid > 0 && useVector) {
-    found.said = vectors!.search("episode_user", sight, question.vector!, Math.max(limit, deps.topK));
+    // Only whom to look at: the score takes each one's cosine again.
+    found.said = vectors!.search("episode_user", sight, question.vector!, Math.max(limit, deps.topK), true);
     for (const hit of found.said?.hits ?? []) found.ids.add(hit.id);
   }
   if (question.date !== null && kind === "episode" && wordsWanted)

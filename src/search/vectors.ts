@@ -42,8 +42,11 @@ export interface VectorHits {
 export interface VectorIndex {
   /** The space that is searched, or null before the first vector. */
   space(): Space | null;
-  /** The nearest rows that may be seen. Null while a large owner's vectors are being read: await `warm`. */
-  search(part: Part, sight: Sight, query: Float32Array, k: number): VectorHits | null;
+  /**
+   * The nearest rows that may be seen. Null while a large owner's vectors are being read: await `warm`. `roughly`: of many
+   * one in a hundred may be missed, which takes half the time.
+   */
+  search(part: Part, sight: Sight, query: Float32Array, k: number, roughly?: boolean): VectorHits | null;
   /** Cosines of given rows; rows without a vector are left out. */
   cosines(part: Part, owner: number, ids: readonly number[], query: Float32Array): Map<number, number>;
   /** Whether {@link search} would answer now. */
@@ -183,9 +186,10 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     query: Float32Array,
     want: number,
     sees: ((id: number) => boolean) | null,
-    again: boolean,
+    { again, roughly }: { again: boolean; roughly: boolean },
   ): Near {
-    const chosen = sees === null ? promising(held, query, want) : among(held, query, want, sees, again);
+    const chosen =
+      sees === null ? promising(held, query, want, roughly) : among(held, query, want, sees, again);
     const exactly = isFew(held, chosen?.length ?? held.n);
     const scores =
       (exactly ? measure(held, query, chosen) : measureRoughly(held, query, chosen)) ??
@@ -202,7 +206,7 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
       cosines: order.map((i, n) => exact?.[n] ?? scores[i]!),
       ...around,
     };
-    if (!rough || exact !== null) return near;
+    if (!rough || roughly || exact !== null) return near;
     return { ...near, errors: places.map((at) => roundingOf(held, at)) };
   }
 
@@ -245,7 +249,13 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     return { rows: found.map((one) => one.row), cosines, ...spread(scores) };
   }
 
-  function search(part: Part, sight: Sight, query: Float32Array, k: number): VectorHits | null {
+  function search(
+    part: Part,
+    sight: Sight,
+    query: Float32Array,
+    k: number,
+    roughly = false,
+  ): VectorHits | null {
     const now = space();
     if (now === null || now.dim !== query.length) return { hits: [], mean: 0, deviation: 1, rows: 0 };
     const { owner } = sight.predicate;
@@ -260,7 +270,7 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     for (let want = k + 8, again = false; ; want *= 4, again = true) {
       const found: Near =
         have !== null
-          ? nearest(now, part, have.held, query, want, sight.held?.sees ?? null, again)
+          ? nearest(now, part, have.held, query, want, sight.held?.sees ?? null, { again, roughly })
           : fromTable(now, part, owner, query, want, total);
       const byItem = new Map<number, Hit>();
       found.rows.forEach((row, at) => {
