@@ -110,7 +110,7 @@ function sessionOperations({ conversations }: Engine): Operation[] {
       path: "/sessions/{id}",
       summary: "Delete a session",
       description:
-        "With its episodes and summaries. What was learned from them stays unless `memories` is true.",
+        "With its episodes and summaries. What was learned from them stays unless `memories` is true. Nothing of them is found once this answers; the words of a long session may take a moment longer to leave the file.",
       params: byId,
       query: z.strictObject({ memories: z.boolean().default(false) }),
       answer: success,

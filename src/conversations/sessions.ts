@@ -14,6 +14,7 @@ import { listSummaries } from "../db/summaries.ts";
 import { AppError, notFound } from "../error.ts";
 import { cleanMetadata } from "../memory/fields.ts";
 import { MANY_ROWS } from "../search/purge.ts";
+import { within } from "../within.ts";
 import type { JsonObject, Session } from "../memory/types.ts";
 import { mergeMetadata, nextBatch, readAs, type Caller, type ConversationDeps, type Paging } from "./deps.ts";
 import { dropSourceless } from "./learn.ts";
@@ -21,6 +22,11 @@ import { eraseEpisodes, eraseSessionTraces } from "./erase.ts";
 
 /** A batch of a deletion writes out the whole index's marks each time, so it is given longer than others, in milliseconds. */
 const SLICE_MS = 20;
+/**
+ * How long the answer waits for the words of a long session to leave the file, in milliseconds. Nothing finds them any
+ * more; a longer merge of the index goes on behind the answer, or after a crash.
+ */
+const PURGE_WAIT_MS = 250;
 
 export function createSessions(deps: ConversationDeps) {
   const { db, now } = deps;
@@ -130,8 +136,8 @@ export function createSessions(deps: ConversationDeps) {
       if (!gone) await deps.purge.rest();
     }
     if (input.partOfMany === true) return { success: true };
-    await deps.purge.finish(indexes);
-    if (!many) emptyLog(db);
+    if (many) await within(deps.purge.finish(indexes), PURGE_WAIT_MS);
+    else emptyLog(db);
     return { success: true };
   }
 
