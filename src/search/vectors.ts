@@ -2,8 +2,9 @@
 import { breathe } from "../memory/breathe.ts";
 import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
-import { centre, createHeld, hasRoom, heldBytes, putHeld, roundingOf, type Held } from "./held-vectors.ts";
-import { isFew, measure, measureRoughly, promising, sampleCosines } from "./nearest.ts";
+import { centre, createHeld, hasRoom, heldBytes, putHeld, type Held } from "./held-vectors.ts";
+import { measure } from "./nearest.ts";
+import { nearestHeld, spread, type Near } from "./nearest-held.ts";
 import type { Sight } from "./sight.ts";
 import { createSimd, type OpenSimd } from "./simd.ts";
 import {
@@ -65,15 +66,6 @@ interface Kept {
 interface Entry {
   item: number;
   window: number;
-}
-
-interface Near {
-  rows: readonly number[];
-  cosines: readonly number[];
-  /** How far rounding may have moved each cosine; left out where none was rounded. */
-  errors?: readonly number[];
-  mean: number;
-  deviation: number;
 }
 
 export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd()): VectorIndex {
@@ -175,56 +167,6 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
     return running;
   }
 
-  /**
-   * The best `want` rows. Where some of many are measured, these are rows that `sees` lets through; `again`: there were too
-   * few of them. Else the predicate follows.
-   */
-  function nearest(
-    now: Space,
-    part: Part,
-    held: Held,
-    query: Float32Array,
-    want: number,
-    sees: ((id: number) => boolean) | null,
-    { again, roughly }: { again: boolean; roughly: boolean },
-  ): Near {
-    const chosen =
-      sees === null ? promising(held, query, want, roughly) : among(held, query, want, sees, again);
-    const exactly = isFew(held, chosen?.length ?? held.n);
-    const scores =
-      (exactly ? measure(held, query, chosen) : measureRoughly(held, query, chosen)) ??
-      measureRead(now, part, held, query, chosen);
-    // All were measured, or a sample says how the others are.
-    const around = chosen === null ? spread(scores) : spread(sampleCosines(held, query));
-    const rough = !exactly && held.codes !== null;
-    const order = best(scores, rough && held.whole === null ? want + ROUNDED : want);
-    const places = order.map((i) => (chosen === null ? i : chosen[i]!));
-    // Rounded vectors chose; where whole ones are held they decide.
-    const exact = rough ? wholeOf(held, query, places) : null;
-    const near = {
-      rows: places.map((at) => held.rows[at]!),
-      cosines: order.map((i, n) => exact?.[n] ?? scores[i]!),
-      ...around,
-    };
-    if (!rough || roughly || exact !== null) return near;
-    return { ...near, errors: places.map((at) => roundingOf(held, at)) };
-  }
-
-  /** The same as `measure` where only bits are held. */
-  function measureRead(
-    now: Space,
-    part: Part,
-    held: Held,
-    query: Float32Array,
-    chosen: Uint32Array | null,
-  ): Float32Array {
-    const read = vectorReader(db, now, part);
-    return Float32Array.from(chosen ?? held.rows.keys().take(held.n), (at) => {
-      const vector = read(held.rows[at]!);
-      return vector === null ? -1 : dot(query, vector, 0);
-    });
-  }
-
   /** The nearest by vec0, and a random row's cosine by all of them or by the owner's first vectors. */
   function fromTable(
     now: Space,
@@ -266,11 +208,13 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
       warm(part, owner).catch(() => {});
       if (total > COLD_SCAN) return null;
     }
+    const read = vectorReader(db, now, part);
+    const sees = sight.held?.sees ?? null;
     // Rows that may not be seen take places, so more are asked for until k may, or all were looked at.
     for (let want = k + 8, again = false; ; want *= 4, again = true) {
       const found: Near =
         have !== null
-          ? nearest(now, part, have.held, query, want, sight.held?.sees ?? null, { again, roughly })
+          ? nearestHeld(have.held, query, want, { sees, again, roughly, read })
           : fromTable(now, part, owner, query, want, total);
       const byItem = new Map<number, Hit>();
       found.rows.forEach((row, at) => {
@@ -283,7 +227,7 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
       const exhausted = found.rows.length < want || want >= total || (have === null && want >= MAX_K);
       if (hits.length >= k || exhausted)
         return {
-          hits: cut(hits, k, vectorReader(db, now, part), query),
+          hits: cut(hits, k, read, query),
           mean: found.mean,
           deviation: found.deviation,
           rows: total,
@@ -342,34 +286,6 @@ export function createVectorIndex(db: Database, openSimd: OpenSimd = createSimd(
   return { space, search, cosines, ready, warm };
 }
 
-/**
- * Places of rows that may be seen, worth measuring for the best `want`: enough of them that bits do not decide. Null: all
- * are few, and measured faster than looked through.
- */
-function among(
-  held: Held,
-  query: Float32Array,
-  want: number,
-  sees: (id: number) => boolean,
-  again: boolean,
-): Uint32Array | null {
-  const seen = (at: number) => sees(itemOf(held.rows[at]!));
-  let found = promising(held, query, want);
-  if (found === null && !(again && held.sampled > 0)) return null;
-  while (found !== null) {
-    const some = found.filter(seen);
-    if (some.length >= want * ENOUGH) return some;
-    found = promising(held, query, found.length);
-  }
-  return Uint32Array.from({ length: held.n }, (_, at) => at).filter(seen);
-}
-
-/** Rows of many that bits have to bring for each that is wanted. */
-const ENOUGH = 4;
-
-/** Further rows that rounded vectors may have put too low. */
-const ROUNDED = 16;
-
 interface Hit {
   readonly id: number;
   readonly row: number;
@@ -402,40 +318,6 @@ function cut(
   return hits.slice(0, k).map(({ id, cosine }) => ({ id, cosine }));
 }
 
-function wholeOf(held: Held, query: Float32Array, places: readonly number[]): Float32Array | null {
-  return held.whole === null ? null : measure(held, query, places);
-}
-
 function wholeAt(held: Held, at: number): Float32Array | null {
   return held.whole === null ? null : held.whole.subarray(at * held.stride, at * held.stride + held.dim);
-}
-
-/** Positions of the `want` highest scores, best first. */
-function best(scores: Float32Array, want: number): number[] {
-  const order: number[] = [];
-  if (scores.length <= want * 2) for (let at = 0; at < scores.length; at++) order.push(at);
-  else {
-    // Cosines fall into bins; everything from the bin on that the want-th best is in.
-    const bins = new Uint32Array(BINS + 1);
-    const binOf = (score: number) => Math.max(0, Math.min(BINS, ((score + 1) * (BINS / 2)) | 0));
-    for (let at = 0; at < scores.length; at++) bins[binOf(scores[at]!)]! += 1;
-    let least = BINS;
-    for (let sum = bins[least]!; sum < want && least > 0;) sum += bins[--least]!;
-    for (let at = 0; at < scores.length; at++) if (binOf(scores[at]!) >= least) order.push(at);
-  }
-  order.sort((a, b) => scores[b]! - scores[a]!);
-  if (order.length > want) order.length = want;
-  return order;
-}
-
-const BINS = 8191;
-
-function spread(scores: Float32Array): { mean: number; deviation: number } {
-  if (scores.length === 0) return { mean: 0, deviation: 1 };
-  let sum = 0;
-  for (let at = 0; at < scores.length; at++) sum += scores[at]!;
-  const mean = sum / scores.length;
-  let squares = 0;
-  for (let at = 0; at < scores.length; at++) squares += (scores[at]! - mean) ** 2;
-  return { mean, deviation: Math.sqrt(squares / scores.length) || 1 };
 }
