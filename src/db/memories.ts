@@ -95,16 +95,20 @@ export function memoriesBySeqs(db: Database, owner: number, seqs: readonly numbe
   return new Map(rows.map((row) => [row.seq, row]));
 }
 
-/** Since when (ms) these rows have the content they have, by seq; those whose content was never replaced are not there. */
-export function contentTimes(db: Database, seqs: readonly number[]): Map<number, number> {
-  if (seqs.length === 0) return new Map();
+/** Since when (ms) memories have the content they have, by seq or uuid; those whose content was never replaced are not there. */
+export function contentTimes<Ref extends number | string>(
+  db: Database,
+  by: Ref extends number ? "seq" : "id",
+  refs: readonly Ref[],
+): Map<Ref, number> {
+  if (refs.length === 0) return new Map();
   const rows = db
-    .query<{ seq: number; at: number }, [string]>(
-      `SELECT m.seq, max(v.at) AS at FROM memories m JOIN memory_versions v ON v.memory_seq = m.seq
-       WHERE m.seq IN (SELECT value FROM json_each(?)) AND v.content <> m.content GROUP BY m.seq`,
+    .query<{ ref: Ref; at: number }, [string]>(
+      `SELECT m.${by} AS ref, max(v.at) AS at FROM memories m JOIN memory_versions v ON v.memory_seq = m.seq
+       WHERE m.${by} IN (SELECT value FROM json_each(?)) AND v.content <> m.content GROUP BY m.seq`,
     )
-    .all(JSON.stringify(seqs));
-  return new Map(rows.map(({ seq, at }) => [seq, at]));
+    .all(JSON.stringify(refs));
+  return new Map(rows.map(({ ref, at }) => [ref, at]));
 }
 
 /** Ids of the exchanges whose statement somebody took back or replaced by what one of these memories says now. */
@@ -121,18 +125,6 @@ export function replacedExchanges(db: Database, seqs: readonly number[]): Set<nu
     )
     .all(JSON.stringify(seqs));
   return new Set(rows.map(({ id }) => id));
-}
-
-/** As `contentTimes`, by uuid and whoever owns them; what is no uuid of a memory is not there. */
-export function contentTimesById(db: Database, ids: readonly string[]): Map<string, number> {
-  if (ids.length === 0) return new Map();
-  const rows = db
-    .query<{ id: string; at: number }, [string]>(
-      `SELECT m.id, max(v.at) AS at FROM memories m JOIN memory_versions v ON v.memory_seq = m.seq
-       WHERE m.id IN (SELECT value FROM json_each(?)) AND v.content <> m.content GROUP BY m.id`,
-    )
-    .all(JSON.stringify(ids));
-  return new Map(rows.map(({ id, at }) => [id, at]));
 }
 
 /** The uuids of these rows, by seq. */

@@ -2,7 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { randomUUID } from "node:crypto";
 import { blocksByHash, dropBlocks, episodesOfTurns } from "../db/exchanges.ts";
-import { contentTimesById } from "../db/memories.ts";
+import { contentTimes } from "../db/memories.ts";
 import { ownerId } from "../db/owners.ts";
 import type { ReceiptCandidate } from "../db/receipts.ts";
 import { estimateTokens } from "./budget.ts";
@@ -129,7 +129,7 @@ export function createPrepare(deps: PrepareDeps, drafts: Drafts) {
     for (const block of blocks) {
       for (const id of block.ids) given.set(id, Math.max(block.createdAt, given.get(id) ?? 0));
     }
-    const replaced = contentTimesById(db, [...ids]);
+    const replaced = contentTimes(db, "id", [...ids]);
     return [...ids].filter((id) => (replaced.get(id) ?? 0) <= (given.get(id) ?? 0));
   }
 

@@ -36,6 +36,7 @@ export function loadRows(
   const summaries = summariesByIds(db, owner.id, ids("summary"));
   const replaced = contentTimes(
     db,
+    "seq",
     [...memories.values()].filter(({ version }) => version > 1).map(({ seq }) => seq),
   );
   const links = entities.size > 0 ? linksOf(db, [...entities.keys()], LINKS) : new Map<number, never[]>();

@@ -39,7 +39,7 @@ export function rowsOf(db: Database, owner: Owner, found: readonly Found[]): Loa
     const { content, origin, createdAt } = memory;
     const kept = memoryById(db, owner.id, memory.id);
     const replaced =
-      kept !== null && kept.version > 1 ? contentTimes(db, [kept.seq]).get(kept.seq) : undefined;
+      kept !== null && kept.version > 1 ? contentTimes(db, "seq", [kept.seq]).get(kept.seq) : undefined;
     const at = replaced ?? Date.parse(createdAt);
     const text = renderLine({ kind: "memory", content, origin, at });
     return {
