@@ -1,7 +1,7 @@
 /** When two statements say the same: never by a cosine, which cannot tell Monday from Tuesday. */
 import { fold, lower } from "../text/fold.ts";
 import { detectLanguage, type Lang } from "../text/language.ts";
-import { wordSpans } from "../text/segment.ts";
+import { wordSpans, type Word } from "../text/segment.ts";
 import { stem } from "../text/stem.ts";
 import { isStopWord } from "../text/stopwords.ts";
 
@@ -38,17 +38,22 @@ function isTelling(word: string, lang: Lang): boolean {
   return set.has(word);
 }
 
+/** A lower-case word as it is compared: its folded stem; what is written without blanks has none. */
+export function stemmed({ text, dense }: Word, lang: Lang): string {
+  return fold(dense ? text : stem(text, lang));
+}
+
 /**
  * The same for two contents exactly when they are near-duplicates: stemmed words in their order, without stop words.
  * Numbers, names, negations, `with`, `without`, directions and possessors stay; a `n't` counts as `not`.
  */
 export function duplicateKey(content: string, lang: Lang = detectLanguage(content, "en")): string {
   const parts: string[] = [];
-  for (const { text, dense } of wordSpans(lower(content))) {
+  for (const word of wordSpans(lower(content))) {
+    const { text, dense } = word;
     if (text.endsWith("n't")) parts.push("not");
     else if (text === "cannot") parts.push("can", "not");
-    else if (dense || isTelling(text, lang) || !isStopWord(text, lang))
-      parts.push(fold(dense ? text : stem(text, lang)));
+    else if (dense || isTelling(text, lang) || !isStopWord(text, lang)) parts.push(stemmed(word, lang));
   }
   return parts.join(" ");
 }
@@ -58,7 +63,7 @@ export function reordered(a: string, b: string, lang: Lang): boolean {
   const [first, second] = [a, b].map((text) =>
     wordSpans(lower(text))
       .filter((word) => word.dense || (!isStopWord(word.text, lang) && !isTelling(word.text, lang)))
-      .map((word) => fold(word.dense ? word.text : stem(word.text, lang))),
+      .map((word) => stemmed(word, lang)),
   ) as [string[], string[]];
   if (first.length < 2 || first.length !== second.length || first.join(" ") === second.join(" "))
     return false;

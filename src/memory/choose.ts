@@ -2,11 +2,10 @@
 import type { Database } from "bun:sqlite";
 import { LRUCache } from "lru-cache";
 import { memoryIds } from "../db/memories.ts";
-import { duplicateKey } from "../extract/duplicates.ts";
-import { fold, lower } from "../text/fold.ts";
+import { duplicateKey, stemmed } from "../extract/duplicates.ts";
+import { lower } from "../text/fold.ts";
 import { detectLanguage } from "../text/language.ts";
 import { wordSpans } from "../text/segment.ts";
-import { stem } from "../text/stem.ts";
 import { isStopWord } from "../text/stopwords.ts";
 import type { Candidate } from "../search/types.ts";
 import { BLOCK_OVERHEAD, renderLine } from "./block.ts";
@@ -122,7 +121,11 @@ function isTold(row: Loaded & { kind: "episode" }, chosen: readonly Loaded[]): b
   const known = new Set(own.flatMap((content) => duplicateKey(content).split(" ")));
   const { userMessage } = row.item;
   const lang = detectLanguage(userMessage, "en");
-  const words = new Set(wordSpans(lower(userMessage)).filter((word) => !isStopWord(word.text, lang)).map((word) => fold(word.dense ? word.text : stem(word.text, lang)))); // prettier-ignore
+  const words = new Set(
+    wordSpans(lower(userMessage))
+      .filter((word) => !isStopWord(word.text, lang))
+      .map((word) => stemmed(word, lang)),
+  );
   return words.difference(known).size <= MORE;
 }
 
